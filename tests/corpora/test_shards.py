@@ -3,10 +3,12 @@
 import os
 
 import numpy as np
+import pytest
 
 from tests.corpora.test_corpus_preparation import by_lines, drawn_documents, same_corpora
 from tfnlp.corpora import prepare_corpus, shards
 from tfnlp.objectives import ShardedCorpus, open_corpus
+from tfnlp.utils.errors import InputError
 
 
 def test_tensorflow_reads_the_shards(tokenizer, tmp_path):
@@ -30,6 +32,14 @@ def test_tensorflow_reads_the_shards(tokenizer, tmp_path):
         assert record["sentence_lengths"].numpy().tolist() == lengths
         assert not len(record["continues"])
     assert number == len(corpus) == 60
+
+
+def test_another_format_is_refused(tokenizer, tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("a film .")
+    prepare_corpus([tmp_path / "a.txt"], tokenizer, tmp_path / "corpus")
+    monkeypatch.setattr(shards, "FORMAT", 2)
+    with pytest.raises(InputError, match=r"manifest\.json is damaged or of another format"):
+        shards.read_manifest(tmp_path / "corpus")
 
 
 def test_a_long_document_is_read_in_parts(tokenizer, tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tfnlp.text import read_examples
+from tfnlp.text import read_every_text, read_examples
 from tfnlp.text.readers import as_number, read_columns, read_header
 from tfnlp.utils.errors import InputError
 
@@ -63,6 +63,9 @@ def test_white_space_around_labels_is_stripped(tmp_path):
     assert (examples.texts, examples.labels) == (["a", "b ", ""], [1, 1, 0])
     assert examples.label_names == ["0", "1"]
     assert read_examples(path, label_names=["1 ", "0"]).labels == [0, 0, 1]
+    path.write_text("sentence\tlabel\na\t1 \nb\t \n")
+    with pytest.raises(InputError, match=r"line 3: label '' is not one of the labels \(1\),"):
+        read_examples(path)
     for names in (["1 ", "0", "1"], ["1", "0", ""]):
         with pytest.raises(InputError, match="all different and none empty; given: 1, 0, "):
             read_examples(path, label_names=names)
@@ -99,8 +102,9 @@ def test_reads_every_real_example(data_dir):
 
 
 def test_missing_files_and_folders_are_named(tmp_path):
-    with pytest.raises(InputError, match="does not exist"):
-        read_examples(tmp_path / "none.tsv")
+    for name in ("none.tsv", "none"):
+        with pytest.raises(InputError, match=f"{name} does not exist"):
+            list(read_every_text(tmp_path / name))
     with pytest.raises(InputError, match="is a folder"):
         read_examples(tmp_path)
 

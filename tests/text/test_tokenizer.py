@@ -92,6 +92,14 @@ def test_long_questions_are_cut_from_their_end(family):
             assert max(len(w.token_ids) for w in own) == max_length or len(own) == 1
 
 
+@pytest.mark.parametrize("family", [family for family in FAMILIES if KINDS[family] == "bpe"])
+def test_each_word_has_the_space_before_it(family):
+    tokenizer = tokenizer_of(family)
+    (words,) = tokenizer.encode_words([["quick", "fox"]], 32)
+    ids = [i for i, word in zip(words.token_ids, words.words, strict=True) if word is not None]
+    assert [tokenizer.token(i) for i in ids] == tokenizer.tokens(" quick fox")
+
+
 # Many texts
 
 

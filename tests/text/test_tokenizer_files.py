@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.text.family_tokenizers import FAMILIES, KINDS, tokenizer_of
-from tfnlp.text import load_tokenizer
+from tfnlp.text import ByteLevelBpeTokenizer, WordPieceTokenizer, load_tokenizer
 from tfnlp.utils.errors import InputError
 
 FILES = {"wordpiece": {"vocab.txt"}, "bpe": {"vocab.json", "merges.txt"}, "unigram": set()}
@@ -44,6 +44,24 @@ def test_a_models_config_is_left_alone(family, tmp_path):
             tokenizer.save(tmp_path)
         assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
     assert (tmp_path / "config.json").read_text() == config
+
+
+def test_settings_are_those_of_the_engines_file_unless_the_config_has_others(tmp_path):
+    WordPieceTokenizer(tokenizer_of("bert").vocabulary, False, True, False).save(tmp_path / "a")
+    whole = json.loads(tokenizer_of("roberta").to_json())["model"]
+    merges = map(tuple, whole["merges"])
+    ByteLevelBpeTokenizer(whole["vocab"], merges, "roberta", True).save(tmp_path / "b")
+    for path in ("a/vocab.txt", "a/tokenizer_config.json", "b/vocab.json"):
+        (tmp_path / path).unlink()
+    (tmp_path / "b/tokenizer_config.json").write_text("{}")
+    loaded = WordPieceTokenizer.from_folder(tmp_path / "a")
+    assert (loaded.lowercase, loaded.strip_accents, loaded.split_cjk) == (False, True, False)
+    assert ByteLevelBpeTokenizer.from_folder(tmp_path / "b", "roberta").add_prefix_space
+    (tmp_path / "a/tokenizer_config.json").write_text('{"do_lower_case": true}')
+    (tmp_path / "b/tokenizer_config.json").write_text('{"add_prefix_space": null}')
+    loaded = WordPieceTokenizer.from_folder(tmp_path / "a")
+    assert (loaded.lowercase, loaded.split_cjk) == (True, False)
+    assert not ByteLevelBpeTokenizer.from_folder(tmp_path / "b", "roberta").add_prefix_space
 
 
 def test_wordpiece_is_known_by_its_class_or_its_file(tokenizer, tmp_path):
