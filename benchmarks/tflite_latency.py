@@ -63,11 +63,11 @@ def tflite_runner(folder):
     from tfnlp.models import BertConfig, build_model
     from tfnlp.text import WordPieceTokenizer
     from tfnlp.text.tokenizer import Encoding
-    from tfnlp.text.wordpiece import SPECIAL_TOKENS
+    from tfnlp.text.wordpiece import FIRST_TOKENS
 
     config = BertConfig(num_layers=4, hidden_dim=312, intermediate_dim=1200)
-    filler = [f"token{i:05d}" for i in range(config.vocabulary_size - len(SPECIAL_TOKENS))]
-    tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, *filler], strip_accents=False)
+    filler = [f"token{i:05d}" for i in range(config.vocabulary_size - len(FIRST_TOKENS))]
+    tokenizer = WordPieceTokenizer([*FIRST_TOKENS, *filler], strip_accents=False)
     path = folder / "student.tflite"
     export_tflite(build_model(config, "classifier", 2), path, tokenizer, ["negative", "positive"])
     classifier = TextClassifier(path, num_threads=1)

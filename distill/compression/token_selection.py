@@ -9,7 +9,7 @@ import tokenizers
 
 from tfnlp.text import ByteLevelBpeTokenizer, UnigramTokenizer, WordPieceTokenizer
 from tfnlp.text.text_arguments import as_texts
-from tfnlp.text.wordpiece import MAX_CHARS_PER_WORD, SPECIAL_TOKENS
+from tfnlp.text.wordpiece import MAX_CHARS_PER_WORD
 from tfnlp.utils.errors import InputError
 
 # Characters of any text, kept if the vocabulary has them.
@@ -40,7 +40,9 @@ def tokens_to_keep(tokenizer, texts, keep_tokens=None, required=()):
     ids = {token: i for i, token in enumerate(tokens)}
     counts = np.bincount(tokenizer.encode(texts).token_ids, minlength=len(tokens))
     parts = _merged_parts(tokenizer, ids)
-    kept = {ids[token] for token in _special_tokens(tokenizer) if token in ids} | {*required}
+    kept = {ids[token] for token in tokenizer.special_tokens.tokens.values() if token in ids} | {
+        *required
+    }
     kept |= {i for i in _required_ids(tokenizer, ids) if i is not None}
     if keep_tokens is not None and keep_tokens < len(kept):
         raise InputError(
@@ -64,12 +66,6 @@ def tokens_to_keep(tokenizer, texts, keep_tokens=None, required=()):
 def engine_content(tokenizer):
     """Return the JSON content of a tokenizer's engine."""
     return json.loads(tokenizer.to_json())
-
-
-def _special_tokens(tokenizer):
-    if isinstance(tokenizer, WordPieceTokenizer):
-        return SPECIAL_TOKENS
-    return tokenizer.special_tokens.tokens.values()
 
 
 def _required_ids(tokenizer, ids):

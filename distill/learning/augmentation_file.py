@@ -8,9 +8,8 @@ import pathlib
 
 from absl import logging
 
-from tfnlp.text.columns import format_of, read_columns, read_header
 from tfnlp.text.lines import read_lines
-from tfnlp.text.readers import read_examples
+from tfnlp.text.readers import format_of, read_columns, read_examples, read_header
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json, write_json
 from tfnlp.utils.progress import progress_bar

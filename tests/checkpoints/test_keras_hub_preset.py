@@ -339,5 +339,5 @@ def test_a_tokenizer_of_another_class_is_named(tmp_path):
         load_tokenizer(tmp_path)
     fields["class_name"] = "BertTokenizer"
     (tmp_path / "tokenizer.json").write_text(json.dumps(fields))
-    with pytest.raises(InputError, match=r"assets/tokenizer/vocabulary\.txt is missing"):
+    with pytest.raises(InputError, match=r"assets/tokenizer/vocabulary\.txt does not exist"):
         load_tokenizer(tmp_path)

@@ -33,6 +33,21 @@ def drawn_documents(number, seed=0):
     ]
 
 
+def by_lines(shard_mb=0.002, **options):
+    return CorpusSettings("lines", shard_mb=shard_mb, **options)
+
+
+@pytest.fixture
+def drawn(tmp_path):
+    """Makes a file of drawn documents, one a line: `drawn(number)`."""
+
+    def make(number):
+        (tmp_path / "a.txt").write_text("\n".join(drawn_documents(number)), encoding="utf-8")
+        return tmp_path / "a.txt"
+
+    return make
+
+
 def content(folder):
     return {path.name: path.read_bytes() for path in pathlib.Path(folder).iterdir()}
 
@@ -61,9 +76,8 @@ def test_a_prepared_corpus_is_the_one_in_memory(tokenizer, tmp_path):
     (tmp_path / "c.tsv").write_text(rows, encoding="utf-8")
     paths = [tmp_path / "a.txt.gz", f"{tmp_path}/*.jsonl", tmp_path / "c.tsv"]
     folder = tmp_path / "corpus"
-    manifest = prepare_corpus(
-        paths, tokenizer, folder, CorpusSettings(text_column="text.body", shard_mb=0.004)
-    )
+    settings = CorpusSettings(text_column="text.body", shard_mb=0.004)
+    manifest = prepare_corpus(paths, tokenizer, folder, settings)
     assert len(manifest["shards"]) > 3 and not list(folder.glob(".*"))
     expected = Corpus.from_documents(
         [[tokenizer.encode([s]).token_ids[1:-1] for s in split(text)] for text in texts]
@@ -92,9 +106,7 @@ def test_a_prepared_corpus_is_the_one_in_memory(tokenizer, tmp_path):
             corpus.document(index)
     # Once finished, the same call reads nothing; other files or settings are refused.
     before = content(folder)
-    assert prepare_corpus(
-        paths, tokenizer, folder, CorpusSettings(text_column="text.body", shard_mb=0.004)
-    ) == (manifest)
+    assert prepare_corpus(paths, tokenizer, folder, settings) == manifest
     assert content(folder) == before
 
 
@@ -103,29 +115,15 @@ def split(text):
 
 
 def test_duplicates_and_documents_without_text_are_left_out_and_counted(tokenizer, tmp_path):
-    lines = [
-        "a film .",
-        "",
-        "a  film\t.",
-        "dull .",
-        " ",
-        "a film.",
-        "\u200b",
-        "a film .",
-        "dull .",
-    ]
-    (tmp_path / "a.txt").write_text("\n".join(lines), encoding="utf-8")
+    lines = "a film .||a  film\t.|dull .| |a film.|\u200b|a film .|dull .".replace("|", "\n")
+    (tmp_path / "a.txt").write_text(lines, encoding="utf-8")
     (tmp_path / "b.txt").write_text("dull .\nx .\n", encoding="utf-8")
     (tmp_path / "c.txt").write_text("")
     paths = [tmp_path / f"{name}.txt" for name in "abc"]
     for deduplicate, documents, duplicates in ((True, 4, 4), (False, 8, 0)):
         folder = tmp_path / str(deduplicate)
-        counts = prepare_corpus(
-            paths,
-            tokenizer,
-            folder,
-            CorpusSettings("lines", deduplicate=deduplicate, shard_mb=1e-5),
-        )["counts"]
+        settings = by_lines(1e-5, deduplicate=deduplicate)
+        counts = prepare_corpus(paths, tokenizer, folder, settings)["counts"]
         assert counts["documents"] == documents == len(ShardedCorpus(folder))
         # Of the empty ones two are white space, one a file, and one has no token.
         assert (counts["duplicates"], counts["empty"]) == (duplicates, 4)
@@ -148,15 +146,14 @@ if __name__ == "__main__":
 """
 
 
-def test_one_process_or_two_killed_or_not_give_the_same_bytes(tokenizer, tmp_path):
+def test_one_process_or_two_killed_or_not_give_the_same_bytes(tokenizer, drawn, tmp_path):
     vocabulary = tmp_path / "vocabulary"
     vocabulary.write_text("\n".join(tokenizer.tokens_by_id()), encoding="utf-8")
-    path = tmp_path / "texts.txt"
-    path.write_text("\n".join(drawn_documents(12_000)), encoding="utf-8")
+    path = drawn(12_000)
     (tmp_path / "call.py").write_text(CALL)
     tokenizer = WordPieceTokenizer(tokenizer.tokens_by_id())
-    options = {"deduplicate": True, "shard_mb": 0.02}
-    whole = prepare_corpus([path], tokenizer, tmp_path / "one", CorpusSettings("lines", **options))
+    settings = by_lines(0.02, deduplicate=True)
+    whole = prepare_corpus([path], tokenizer, tmp_path / "one", settings)
     assert len(whole["shards"]) > 30 and whole["counts"]["duplicates"] > 300
     expected = content(tmp_path / "one")
     folder = tmp_path / "two"
@@ -187,10 +184,9 @@ def test_one_process_or_two_killed_or_not_give_the_same_bytes(tokenizer, tmp_pat
     assert content(folder) == expected
 
 
-def test_a_preparation_resumes_at_the_missing_shards(tokenizer, tmp_path, monkeypatch):
-    (tmp_path / "a.txt").write_text("\n".join(drawn_documents(200)), encoding="utf-8")
-    call = ([tmp_path / "a.txt"], tokenizer)
-    prepare_corpus(*call, tmp_path / "whole", CorpusSettings("lines", shard_mb=0.002))
+def test_a_preparation_resumes_at_the_missing_shards(tokenizer, drawn, tmp_path, monkeypatch):
+    call = ([drawn(200)], tokenizer)
+    prepare_corpus(*call, tmp_path / "whole", by_lines())
     written, write_shard = [], corpus_preparation.write_shard
 
     def failing(folder, number, *args, **options):
@@ -202,12 +198,12 @@ def test_a_preparation_resumes_at_the_missing_shards(tokenizer, tmp_path, monkey
     monkeypatch.setattr(corpus_preparation, "write_shard", failing)
     folder = tmp_path / "broken"
     with pytest.raises(KeyboardInterrupt):
-        prepare_corpus(*call, folder, CorpusSettings("lines", shard_mb=0.002))
+        prepare_corpus(*call, folder, by_lines())
     # A shard that is cut, or has another's index, is made again.
     with open(folder / "shard-00001.tfrecord", "ab") as file:
         file.truncate(50)
     (folder / "shard-00002.npy").write_bytes((folder / "shard-00000.npy").read_bytes())
-    prepare_corpus(*call, folder, CorpusSettings("lines", shard_mb=0.002))
+    prepare_corpus(*call, folder, by_lines())
     assert written[:4] == [0, 1, 2, 3] and written[4:7] == [1, 2, 4]
     assert len(written) == 6 + len(read_json(folder / "manifest.json")["shards"]) - 4
     assert content(folder) == content(tmp_path / "whole")
@@ -226,13 +222,11 @@ def test_bad_corpora_and_settings_are_refused(tokenizer, tmp_path, monkeypatch):
 
     refused("none.txt does not exist; check the path", [path, tmp_path / "none.txt"])
     refused(r"No file matches .*\*.md", [f"{tmp_path}/*.md"])
-    refused("documents='words' must be one of", documents="words")
-    refused("shard_mb=0 must be above 0", shard_mb=0)
+    refused("documents=words is unknown; use one of blank_lines, lines, files", documents="words")
+    refused("shard_mb=0 must be at least 1e-06", shard_mb=0)
     assert not folder.exists()
     (tmp_path / "empty.txt").write_text("\n \n")
-    refused(
-        r"empty\.txt and the like hold no text", [tmp_path / "empty.txt"], folder=tmp_path / "e"
-    )
+    refused("empty.txt and the like hold no", [tmp_path / "empty.txt"], folder=tmp_path / "e")
     (tmp_path / "latin.txt").write_bytes(text.encode() + "\ncafé".encode("latin-1"))
     refused(r"latin\.txt, line 61: byte 4 of the line is not UTF-8", [tmp_path / "latin.txt"])
     # A text that is mended goes on from there.
@@ -242,19 +236,19 @@ def test_bad_corpora_and_settings_are_refused(tokenizer, tmp_path, monkeypatch):
     refused("holds a corpus of sentences=split, here sentences=lines", sentences="lines")
     refused("holds a corpus of other files, such as .*a.txt", [tmp_path / "empty.txt"])
     refused("holds other files and no corpus; choose another folder", folder=tmp_path)
-    refused("a.txt cannot be made .*; choose another folder", folder=path)
-    with pytest.raises(InputError, match="corpus was prepared with another tokenizer; give that"):
-        open_corpus(folder, other)
-    with pytest.raises(InputError, match="is a folder; give one prepared folder alone, or text"):
-        open_corpus([folder, path], tokenizer)
-    with pytest.raises(InputError, match=r"holds no manifest\.json; give a folder that prepare"):
-        open_corpus(tmp_path, tokenizer)
-    with pytest.raises(InputError, match=r"empty\.txt and the like hold no text"):
-        open_corpus(tmp_path / "empty.txt", tokenizer)
+    refused("a.txt could not be created .*; choose another folder", folder=path)
+    for paths, tongue, said in (
+        (folder, other, "corpus was prepared with another tokenizer; give that"),
+        ([folder, path], tokenizer, "is a folder; give one prepared folder alone, or text"),
+        (tmp_path, tokenizer, r"holds no manifest\.json; give a folder that prepare"),
+        (tmp_path / "empty.txt", tokenizer, r"empty\.txt and the like hold no text"),
+    ):
+        with pytest.raises(InputError, match=said):
+            open_corpus(paths, tongue)
     # A second preparation at the same time.
     lock = os.open(folder, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    refused("corpus is being prepared by another process; wait for it")
+    refused("corpus is being prepared by another process; wait, or")
     os.close(lock)
     # A text that changed behind the back of an unfinished corpus.
     folder = tmp_path / "changed"
@@ -280,9 +274,8 @@ def test_files_edited_later_are_another_corpus(tokenizer, tmp_path):
     assert prepare_corpus([path], *given) == manifest
 
 
-def test_a_full_disk_keeps_finished_shards(tokenizer, tmp_path, monkeypatch):
-    (tmp_path / "a.txt").write_text("\n".join(drawn_documents(100)), encoding="utf-8")
-    call = ([tmp_path / "a.txt"], tokenizer)
+def test_a_full_disk_keeps_finished_shards(tokenizer, drawn, tmp_path, monkeypatch):
+    call = ([drawn(100)], tokenizer)
     replace = os.replace
 
     def full(source, target):
@@ -294,9 +287,9 @@ def test_a_full_disk_keeps_finished_shards(tokenizer, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", full)
         with pytest.raises(InputError, match=r"shard-00002\.npy could not be written \(No space"):
-            prepare_corpus(*call, folder, CorpusSettings("lines", shard_mb=0.002))
-    prepare_corpus(*call, folder, CorpusSettings("lines", shard_mb=0.002))
-    prepare_corpus(*call, tmp_path / "whole", CorpusSettings("lines", shard_mb=0.002))
+            prepare_corpus(*call, folder, by_lines())
+    prepare_corpus(*call, folder, by_lines())
+    prepare_corpus(*call, tmp_path / "whole", by_lines())
     assert content(folder) == content(tmp_path / "whole")
 
 

@@ -6,11 +6,11 @@ import json
 import numpy as np
 import pytest
 
+from tests.text.family_tokenizers import FAMILIES, KINDS, trained
 from tfnlp.corpora import documents as module
 from tfnlp.corpora.documents import encode_documents, find_files, hold_out, read_documents
 from tfnlp.corpora.sentence_splitting import split_sentences
 from tfnlp.text import tokenizer as tokenizer_module
-from tfnlp.text.tokenizer_loading import kind_for, train_tokenizer
 from tfnlp.utils.errors import InputError
 
 TEXTS = [
@@ -74,13 +74,9 @@ def test_files_are_found_by_patterns(tmp_path):
             find_files([given])
 
 
-FAMILIES = ("bert", "gpt2", "roberta", "deberta", "albert", "xlnet", "deberta-v2")
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_ids_are_those_of_running_text_and_sentences_part_them(family, monkeypatch):
-    kind = kind_for(family)
-    tokenizer, _ = train_tokenizer(TEXTS * 9, kind, 320, None if kind == "wordpiece" else family)
+    kind, tokenizer = KINDS[family], trained(family, TEXTS * 9, 320)
     framing = {*tokenizer.special_token_ids} - {tokenizer.unknown_token_id}
 
     def plain(text):
@@ -116,9 +112,8 @@ def test_ids_are_those_of_running_text_and_sentences_part_them(family, monkeypat
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_special_tokens_in_a_document_are_text(family):
-    kind = kind_for(family)
     texts = ["[SEP] </s> <sep> <|endoftext|> <s> [CLS] <mask> [MASK] <pad> PAD cls are fun"] * 9
-    tokenizer, _ = train_tokenizer(texts, kind, 400, None if kind == "wordpiece" else family)
+    kind, tokenizer = KINDS[family], trained(family, texts, 400)
     unknown = {"<unk>", "[UNK]"}
     special = [t for t in map(tokenizer.token, tokenizer.special_token_ids) if t not in unknown]
     ids = {token: tokenizer.token_id(token) for token in special}
@@ -142,19 +137,11 @@ def test_special_tokens_in_a_document_are_text(family):
 
 
 def test_a_sentence_begins_with_its_first_token():
-    tokenizer, _ = train_tokenizer(["He is here. She is not. "] * 20, "bpe", 300, "gpt2")
+    tokenizer = trained("gpt2", ["He is here. She is not. "] * 20, 300)
     ((ids, lengths),) = encode_documents(["He is here. She is not.\nHe is"], tokenizer)
     tokens = np.array([tokenizer.token(i) for i in ids])
     parts = ["".join(part) for part in np.split(tokens, np.cumsum(lengths)[:-1])]
     assert parts == ["HeĠisĠhere.", "ĠSheĠisĠnot.", "ĊHeĠis"]
-
-
-def test_unknown_settings_are_refused(tmp_path, tokenizer):
-    path = write(tmp_path / "a.txt", "a")
-    with pytest.raises(InputError, match="documents='pages' must be one of blank_lines, lines"):
-        list(read_documents([path], "pages"))
-    with pytest.raises(InputError, match="sentences='words' must be one of split, lines"):
-        list(encode_documents(["a"], tokenizer, "words"))
 
 
 def test_the_last_tenth_is_held_out():

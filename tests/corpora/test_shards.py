@@ -3,36 +3,12 @@
 import os
 
 import numpy as np
+import pytest
 
-from tfnlp.corpora import CorpusSettings, prepare_corpus, shards
+from tests.corpora.test_corpus_preparation import by_lines, drawn_documents, same_corpora
+from tfnlp.corpora import prepare_corpus, shards
 from tfnlp.objectives import ShardedCorpus, open_corpus
-
-WORDS = ["a", "fine", "film", "dull", "plot", "영화", "정말", "x", "unbelievable", "zzz"]
-
-
-def drawn_documents(number, seed=0):
-    """Documents of one to four sentences, some of them with unknown words."""
-    rng = np.random.default_rng(seed)
-    return [
-        " ".join(
-            " ".join(rng.choice(WORDS, rng.integers(1, 9))) + " ."
-            for _ in range(rng.integers(1, 5))
-        )
-        for _ in range(number)
-    ]
-
-
-def same_corpora(found, expected):
-    assert len(found) == len(expected)
-    np.testing.assert_array_equal(found.token_counts, expected.token_counts)
-    np.testing.assert_array_equal(found.sentence_counts, expected.sentence_counts)
-    for i in np.random.default_rng(0).permutation(len(found)):
-        ids = found.document(i)
-        assert ids.dtype == "int32"
-        np.testing.assert_array_equal(ids, expected.document(i))
-        np.testing.assert_array_equal(found.sentence_lengths(i), expected.sentence_lengths(i))
-        for ours, theirs in zip(found.sentences(i), expected.sentences(i), strict=True):
-            np.testing.assert_array_equal(ours, theirs)
+from tfnlp.utils.errors import InputError
 
 
 def test_tensorflow_reads_the_shards(tokenizer, tmp_path):
@@ -40,9 +16,7 @@ def test_tensorflow_reads_the_shards(tokenizer, tmp_path):
 
     (tmp_path / "a.txt").write_text("\n".join(drawn_documents(60)), encoding="utf-8")
     folder = tmp_path / "corpus"
-    prepare_corpus(
-        [tmp_path / "a.txt"], tokenizer, folder, CorpusSettings("lines", shard_mb=0.0015)
-    )
+    prepare_corpus([tmp_path / "a.txt"], tokenizer, folder, by_lines(0.0015))
     corpus = ShardedCorpus(folder)
     files = sorted(str(path) for path in folder.glob("*.tfrecord"))
     assert len(files) == 3
@@ -60,6 +34,14 @@ def test_tensorflow_reads_the_shards(tokenizer, tmp_path):
     assert number == len(corpus) == 60
 
 
+def test_another_format_is_refused(tokenizer, tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("a film .")
+    prepare_corpus([tmp_path / "a.txt"], tokenizer, tmp_path / "corpus")
+    monkeypatch.setattr(shards, "FORMAT", 2)
+    with pytest.raises(InputError, match=r"manifest\.json is damaged or of another format"):
+        shards.read_manifest(tmp_path / "corpus")
+
+
 def test_a_long_document_is_read_in_parts(tokenizer, tmp_path, monkeypatch):
     import tensorflow as tf
 
@@ -67,9 +49,7 @@ def test_a_long_document_is_read_in_parts(tokenizer, tmp_path, monkeypatch):
     texts = drawn_documents(40) + ["a film " * 30 + ". x . x ."]
     (tmp_path / "a.txt").write_text("\n".join(texts), encoding="utf-8")
     folder = tmp_path / "corpus"
-    prepare_corpus(
-        [tmp_path / "a.txt"], tokenizer, folder, CorpusSettings("lines", shard_mb=0.001)
-    )
+    prepare_corpus([tmp_path / "a.txt"], tokenizer, folder, by_lines(0.001))
     corpus, whole = ShardedCorpus(folder), open_corpus(tmp_path / "a.txt", tokenizer, "lines")
     same_corpora(corpus, whole)
     rng, read, reads = np.random.default_rng(0), os.pread, []

@@ -64,10 +64,10 @@ def test_a_record_gives_its_document_or_is_refused():
         for bit in range(8):
             broken = bytearray(record)
             broken[place] ^= 1 << bit
-            with pytest.raises(ValueError, match=r"its length differs|its checksum differs"):
+            with pytest.raises(ValueError, match="its length or checksum differs"):
                 unframe(bytes(broken))
     for size in range(len(record)):
-        with pytest.raises(ValueError, match="its length differs"):
+        with pytest.raises(ValueError, match="its length or checksum differs"):
             unframe(record[:size])
     with pytest.raises(ValueError):
         document_from_bytes(b"\xff\xff\xff")

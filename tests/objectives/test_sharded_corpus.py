@@ -72,24 +72,24 @@ def test_every_cut_of_a_shard_and_missing_files_are_refused_at_opening(prepared,
         with pytest.raises(InputError, match=said):
             ShardedCorpus(folder)
     shard.unlink()
-    with pytest.raises(InputError, match=r"shard-00001.tfrecord is missing from the prepared"):
+    with pytest.raises(InputError, match=r"shard-00001.tfrecord has 0 bytes"):
         ShardedCorpus(folder)
     shard.write_bytes(whole)
     index.write_bytes((folder / "shard-00002.npy").read_bytes())
-    with pytest.raises(InputError, match=r"00001.npy is damaged, or of another shard;"):
+    with pytest.raises(InputError, match=r"00001.npy is missing, damaged or of another shard;"):
         ShardedCorpus(folder)
     index.unlink()
-    with pytest.raises(InputError, match=r"shard-00001.npy is missing from the prepared corpus;"):
+    with pytest.raises(InputError, match=r"shard-00001.npy is missing"):
         ShardedCorpus(folder)
     index.write_bytes((prepared / index.name).read_bytes())
     (folder / "shard-00002.sentences.npy").unlink()
-    with pytest.raises(InputError, match=r"00002.sentences.npy is missing from the prepared"):
+    with pytest.raises(InputError, match=r"00002.sentences.npy is missing"):
         ShardedCorpus(folder).sentence_lengths(0)
     (folder / "manifest.json").write_text("{")
     with pytest.raises(InputError, match=r"manifest.json, line 1: not valid JSON"):
         ShardedCorpus(folder)
     (folder / "manifest.json").write_text('{"format": 2}')
-    with pytest.raises(InputError, match=r"manifest.json is of format 2, and 1 is read; prepare"):
+    with pytest.raises(InputError, match=r"manifest.json is damaged or of another format"):
         ShardedCorpus(folder)
 
 
@@ -104,13 +104,13 @@ def test_a_damaged_record_is_named_when_it_is_read(prepared, tmp_path):
     shard.write_bytes(broken)
     corpus = ShardedCorpus(folder)
     assert len(corpus.document(first + 2)) == corpus.token_counts[first + 2]
-    said = re.escape(f"{shard}, record 3 (counted from 0), cannot be read (its checksum differs);")
+    said = re.escape(f"{shard}, record 3 (counted from 0), cannot be read (its length or ")
     for read in (corpus.document, corpus.sentences):
         with pytest.raises(InputError, match=said):
             read(first + 3)
     # Cut after it was opened.
     shard.write_bytes(broken[: ends[4]])
-    with pytest.raises(InputError, match=r"record 5 .* cannot be read \(its length differs\)"):
+    with pytest.raises(InputError, match=r"record 5 .* cannot be read \(its length or"):
         corpus.document(first + 5)
     # Another document in its place, checksums and all.
     shard.write_bytes(broken[: ends[0]] * 40)

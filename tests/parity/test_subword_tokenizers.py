@@ -1,51 +1,16 @@
 """Subword tokenizers against those of `transformers`."""
 
 import gzip
-import json
 
 import numpy as np
 import pytest
 
-from tfnlp.text import load_tokenizer, train_byte_level_bpe, train_unigram
+from tests.text.family_tokenizers import CLASSES, ids_of, saved, theirs_of, trained
+from tests.text.family_tokenizers import HARD_TEXTS as TEXTS
+from tfnlp.text import load_tokenizer
 from tfnlp.text.tags import first_tokens
 
-transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
-
-
-TEXTS = [
-    "The quick brown fox jumps over the lazy dog .",
-    "정말 재미있는 영화였다 ! 다시 보고 싶다",
-    "a naïve café , don't you think ?  two  spaces\tand a tab",
-    "<unk> @-@ 1,000 ``quoted'' ½ ﬁne 東京 😀",
-    "",
-    "  leading and trailing  ",
-] * 3
-
-
-CLASSES = {
-    "gpt2": "GPT2Tokenizer",
-    "roberta": "RobertaTokenizer",
-    "deberta": "DebertaTokenizer",
-    "albert": "AlbertTokenizer",
-    "xlnet": "XLNetTokenizer",
-    "deberta-v2": "DebertaV2Tokenizer",
-}
-
-
-def train(family, texts, size):
-    if family in ("gpt2", "roberta", "deberta"):
-        return train_byte_level_bpe(texts, size, family)
-    return train_unigram(texts, size, family)
-
-
-def saved(tokenizer, folder, family):
-    tokenizer.save(folder)
-    (folder / "config.json").write_text(json.dumps({"model_type": family}))
-    return folder
-
-
-def theirs_of(folder, family):
-    return getattr(transformers, CLASSES[family]).from_pretrained(folder)
+pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
 
 
 @pytest.fixture(scope="module")
@@ -66,20 +31,20 @@ def lines(data_dir):
 
 @pytest.mark.parametrize("family", CLASSES)
 def test_every_real_line_gets_the_ids_of_transformers(family, lines, tmp_path):
-    tokenizer = train(family, lines[::20], 3000)
+    tokenizer = trained(family, lines[::20], 3000)
     assert 2500 < tokenizer.vocabulary_size <= 3001
     saved(tokenizer, tmp_path, family)
     theirs = theirs_of(tmp_path, family)
     expected = theirs(lines)["input_ids"]
     for source in (tokenizer, load_tokenizer(tmp_path)):
-        found = [e.token_ids for e in source.encode(lines)]
+        found = ids_of(source, lines)
         different = [i for i in range(len(lines)) if found[i] != expected[i]]
         assert not different, lines[different[0]]
 
 
 @pytest.mark.parametrize("family", CLASSES)
 def test_pairs_and_segments(family, tmp_path):
-    tokenizer = train(family, TEXTS, 400)
+    tokenizer = trained(family, TEXTS, 400)
     theirs = theirs_of(saved(tokenizer, tmp_path, family), family)
     pairs = TEXTS[::-1]
     found = tokenizer.encode(TEXTS, pairs)
@@ -101,7 +66,7 @@ def test_pairs_and_segments(family, tmp_path):
 
 @pytest.mark.parametrize("family", CLASSES)
 def test_offsets_point_at_the_characters(family):
-    tokenizer = train(family, TEXTS, 400)
+    tokenizer = trained(family, TEXTS, 400)
     text = TEXTS[0]
     encoding = tokenizer.encode([text], [TEXTS[1]], offsets=True)[0]
     for (start, end), source in zip(encoding.offsets, encoding.sources, strict=True):
@@ -114,7 +79,7 @@ def test_offsets_point_at_the_characters(family):
 
 @pytest.mark.parametrize("family", CLASSES)
 def test_words_and_windows(family):
-    tokenizer = train(family, TEXTS, 400)
+    tokenizer = trained(family, TEXTS, 400)
     words = TEXTS[0].split()
     windows = tokenizer.encode_words([words, words[:1]], max_length=8, stride=2)
     assert {w.example for w in windows} == {0, 1} and len(windows) > 2

@@ -255,6 +255,7 @@ def test_labels_that_do_not_fit_are_told_before_tensorflow_is_imported(tmp_path)
     table.write_text("sentence\tlabel\na fine film\tgood\na poor film\tbad\n")
     tune = [f"--train={table}", f"--dev={table}", f"--output_dir={tmp_path / 'run'}"]
     known = "which are those of the model or of --labels, or without them of the training file."
+    different = "There must be at least 2 labels, all different and none empty; given:"
     one_class = (
         "Error: --monitor=f1 scores one class; name it as --positive_label, or take "
         "--monitor=macro_f1, the mean over classes.\n"
@@ -262,9 +263,8 @@ def test_labels_that_do_not_fit_are_told_before_tensorflow_is_imported(tmp_path)
     said = {
         "--labels=good,poor": f"Error: {table}, line 3: label 'bad' is not one of the labels "
         f"(good, poor), {known}\n",
-        "--labels=good,good,bad": "Error: --labels=good,good,bad: The label 'good' is given "
-        "twice; give each label once.\n",
-        "--labels=good": "Error: --labels=good: There must be at least 2 labels; given: good.\n",
+        "--labels=good,good,bad": f"Error: --labels=good,good,bad: {different} good, good, bad.\n",
+        "--labels=good": f"Error: --labels=good: {different} good.\n",
         "--positive_label=fine": "Error: --positive_label=fine is not one of the labels "
         "(bad, good).\n",
         "--monitor=f1": one_class,

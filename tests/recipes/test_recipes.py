@@ -261,7 +261,7 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
         (["--overwrite", f"--output_dir={folder.parent}"], "is not a run's folder"),
     ]
     from_folder = [
-        ([f"--model_dir={tmp_path}", out], "neither vocab.txt nor"),
+        ([f"--model_dir={tmp_path}", out], "tokenizer.json is missing"),
         ([f"--model_dir={tmp_path}", "--num_layers=2", out], "--num_layers=2 has no effect"),
         ([f"--tokenizer_dir={folder / 'best'}", "--vocabulary_size=9999", out], "has its own"),
         (

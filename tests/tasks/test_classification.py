@@ -34,9 +34,9 @@ def test_classification_scores():
 
 def test_labels_of_one_class_are_refused():
     for make in (Classification, Tagging):
-        with pytest.raises(InputError, match="at least 2 labels; given: O"):
+        with pytest.raises(InputError, match=r"at least 2 labels, .* given: O\."):
             make(["O"])
-        with pytest.raises(InputError, match="label 'O' is given twice"):
+        with pytest.raises(InputError, match=r"all different .* given: O, B-x, O\."):
             make(["O", "B-x", "O"])
     with pytest.raises(InputError, match="given: none"):
         Classification(None)

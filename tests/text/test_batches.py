@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from tfnlp.text import LengthBatches, WordPieceTokenizer, read_examples
 from tfnlp.text.tokenizer import Encoding
@@ -42,8 +41,3 @@ def test_sst2_has_less_than_a_tenth_padding(data_dir, minilm):
     for seed in range(3):
         batches = LengthBatches(encoded, 32, shuffle=True, seed=seed)
         assert batches.padding_share(epoch=seed) < 0.1
-
-
-def test_a_batch_size_of_zero_is_refused():
-    with pytest.raises(ValueError, match="batch_size=0"):
-        LengthBatches([], 0)

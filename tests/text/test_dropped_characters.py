@@ -21,18 +21,26 @@ CORPUS = [
     "a great film by the river in Paris",
     "Café de Paris, Paris, good film",
 ]
-TOKENIZERS = {
-    "wordpiece, no accents": lambda: train_wordpiece(CORPUS * 9, 200, strip_accents=True),
-    "wordpiece, accents": lambda: train_wordpiece(CORPUS * 9, 200, strip_accents=False),
-    "wordpiece, case": lambda: train_wordpiece(CORPUS * 9, 200, lowercase=False),
-    "byte-level BPE": lambda: train_byte_level_bpe(CORPUS * 9, 400),
-    "characters": lambda: train_characters(CORPUS * 9, 400, "roberta"),
-    "albert": lambda: train_unigram(CORPUS * 9, 150),
-    "albert, no accents": lambda: train_unigram(CORPUS * 9, 150, keep_accents=False),
-    "xlnet": lambda: train_unigram(CORPUS * 9, 150, "xlnet"),
-    "deberta-v2": lambda: train_unigram(CORPUS * 9, 150, "deberta-v2"),
-    "marian": lambda: train_unigram(CORPUS * 9, 150, "marian"),
+TRAINERS = {
+    "wordpiece, no accents": (train_wordpiece, 200, {"strip_accents": True}),
+    "wordpiece, accents": (train_wordpiece, 200, {"strip_accents": False}),
+    "wordpiece, case": (train_wordpiece, 200, {"lowercase": False}),
+    "byte-level BPE": (train_byte_level_bpe, 400, {}),
+    "deberta": (train_byte_level_bpe, 400, {"family": "deberta"}),
+    "characters": (train_characters, 400, {"family": "roberta"}),
+    "albert": (train_unigram, 150, {}),
+    "albert, no accents": (train_unigram, 150, {"keep_accents": False}),
+    "xlnet": (train_unigram, 150, {"family": "xlnet"}),
+    "deberta-v2": (train_unigram, 150, {"family": "deberta-v2"}),
+    "marian": (train_unigram, 150, {"family": "marian"}),
 }
+
+
+def trained(kind, texts):
+    train, size, options = TRAINERS[kind]
+    return train(texts * 9, size, **options)
+
+
 SEOUL = unicodedata.normalize("NFD", "서울")
 # The answer in its text, and what of it comes back: accents and letters of Hangul do, and what no
 # tokenizer has a token for does not.
@@ -50,10 +58,10 @@ ANSWERS = [
 
 @functools.cache
 def tokenizer_of(kind):
-    return TOKENIZERS[kind]()
+    return trained(kind, CORPUS)
 
 
-@pytest.mark.parametrize("kind", TOKENIZERS)
+@pytest.mark.parametrize("kind", TRAINERS)
 @pytest.mark.parametrize("max_length", [128, 24])
 def test_answers_are_taught_and_come_back(kind, max_length):
     tokenizer = tokenizer_of(kind)
@@ -70,7 +78,7 @@ def test_answers_are_taught_and_come_back(kind, max_length):
     assert (max_length == 128) == (len(windows) == len(ANSWERS))
     taught = {w.example for w, (a, _) in zip(windows, labels, strict=True) if w.sources[a] == 1}
     # Windows of 24 have at least 9 tokens in common: bytes of jamo are more.
-    in_bytes = max_length == 24 and kind in ("byte-level BPE", "characters")
+    in_bytes = max_length == 24 and kind in ("byte-level BPE", "deberta", "characters")
     assert taught >= {0, 1, 4, 5, 6, 7} | (set() if in_bytes else {2, 3})
     outputs = {
         name: [
@@ -87,7 +95,7 @@ def test_answers_are_taught_and_come_back(kind, max_length):
             assert contexts[i][found.start : found.end] == found.text
 
 
-@pytest.mark.parametrize("kind", TOKENIZERS)
+@pytest.mark.parametrize("kind", TRAINERS)
 def test_each_word_has_one_label(kind):
     tokenizer = tokenizer_of(kind)
     words = ["\u200eParis", "\ufeffgood", "\u00a0film", "cafe\u0301", "\u0301river", SEOUL, "the"]
@@ -112,7 +120,7 @@ def test_each_word_has_one_label(kind):
             assert row == whole[i * step : i * step + len(row)]
 
 
-@pytest.mark.parametrize("kind", TOKENIZERS)
+@pytest.mark.parametrize("kind", TRAINERS)
 def test_characters_are_of_the_token_that_they_are_composed_in(kind):
     text = f"the cafe\u0301 {SEOUL} film"
     (window,) = tokenizer_of(kind).encode_text_windows([text], 64)
@@ -159,7 +167,7 @@ def test_windows_share_the_stride_or_half_of_their_room():
             assert part[-1] < later[shared]
 
 
-@pytest.mark.parametrize("kind", TOKENIZERS)
+@pytest.mark.parametrize("kind", TRAINERS)
 def test_a_question_is_not_cut_within_a_letter(kind):
     tokenizer = tokenizer_of(kind)
     length = len(tokenizer.tokens("cafe\u0301"))

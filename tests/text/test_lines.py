@@ -6,10 +6,10 @@ import unicodedata
 import pytest
 
 from tfnlp.text import read_examples
-from tfnlp.text.byte_level_bpe import read_merges
+from tfnlp.text.byte_level_bpe import read_vocabulary
 from tfnlp.text.lines import decoded_lines
 from tfnlp.text.readers import read_lines
-from tfnlp.text.wordpiece import read_vocabulary
+from tfnlp.text.tokenizer_files import read_token_lines
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
 
@@ -26,12 +26,12 @@ def test_byte_order_marks_of_files_put_together_are_left_out(tmp_path):
     assert (examples.texts, examples.label_names) == (["a", "b\ufeff"], ["1"])
     for name, read, expected in (
         ("config.json", read_json, {"a": 1}),
-        ("vocab.txt", read_vocabulary, ['{"a": 1}']),
+        ("vocab.txt", read_token_lines, ['{"a": 1}']),
     ):
         (tmp_path / name).write_bytes('\ufeff{"a": 1}\n'.encode())
         assert read(tmp_path / name) == expected
     (tmp_path / "merges.txt").write_bytes("\ufeff#version: 0.2\na b\n".encode())
-    assert read_merges(tmp_path / "merges.txt") == [("a", "b")]
+    assert read_vocabulary(tmp_path / "config.json", tmp_path / "merges.txt")[1] == [("a", "b")]
 
 
 def test_lines_end_at_line_feeds_alone(tmp_path):

@@ -4,30 +4,11 @@ import json
 
 import pytest
 
-from tfnlp.text import load_tokenizer, train_tokenizer
+from tests.text.family_tokenizers import FAMILIES, KINDS, tokenizer_of
+from tfnlp.text import ByteLevelBpeTokenizer, WordPieceTokenizer, load_tokenizer
 from tfnlp.utils.errors import InputError
 
-TEXTS = [
-    "The quick brown fox jumps over the lazy dog .",
-    "정말 재미있는 영화였다 ! 다시 보고 싶다",
-    "a naïve café , don't you think ?  two  spaces",
-    "",
-] * 5
-
-
-FAMILIES = ("bert", "gpt2", "roberta", "deberta", "albert", "xlnet", "deberta-v2")
-
-
-KINDS = {"bert": "wordpiece"} | dict.fromkeys(("gpt2", "roberta", "deberta"), "bpe")
-
-
-@pytest.fixture(scope="module")
-def tokenizers():
-    """A tokenizer of each family."""
-    return {
-        family: train_tokenizer(TEXTS, KINDS.get(family, "unigram"), 330, family)[0]
-        for family in FAMILIES
-    }
+FILES = {"wordpiece": {"vocab.txt"}, "bpe": {"vocab.json", "merges.txt"}, "unigram": set()}
 
 
 def test_a_missing_folder_is_named(tmp_path):
@@ -37,36 +18,50 @@ def test_a_missing_folder_is_named(tmp_path):
 
 @pytest.mark.parametrize("first", FAMILIES)
 @pytest.mark.parametrize("second", FAMILIES)
-def test_a_second_tokenizer_takes_the_place_of_the_first(first, second, tokenizers, tmp_path):
+def test_a_second_tokenizer_takes_the_place_of_the_first(first, second, tmp_path):
     for name in ("special_tokens_map.json", "added_tokens.json", "notes.txt"):
         (tmp_path / name).write_text("{}")
-    tokenizers[first].save(tmp_path)
-    tokenizers[second].save(tmp_path)
+    tokenizer_of(first).save(tmp_path)
+    tokenizer_of(second).save(tmp_path)
     loaded = load_tokenizer(tmp_path)
-    assert type(loaded) is type(tokenizers[second])
-    assert loaded.to_json() == tokenizers[second].to_json()
-    own = {
-        "wordpiece": {"vocab.txt"},
-        "bpe": {"vocab.json", "merges.txt"},
-    }.get(KINDS.get(second), set())
-    own |= {"tokenizer.json", "tokenizer_config.json", "notes.txt"}
+    assert type(loaded) is type(tokenizer_of(second))
+    assert loaded.to_json() == tokenizer_of(second).to_json()
+    own = FILES[KINDS[second]] | {"tokenizer.json", "tokenizer_config.json", "notes.txt"}
     assert {path.name for path in tmp_path.iterdir()} == own
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_models_config_is_left_alone(family, tokenizers, tmp_path):
+def test_a_models_config_is_left_alone(family, tmp_path):
     config = json.dumps({"model_type": "deberta", "hidden_size": 12})
     (tmp_path / "config.json").write_text(config)
+    tokenizer = tokenizer_of(family)
     if family in ("bert", "deberta"):
-        tokenizers[family].save(tmp_path)
-        assert type(load_tokenizer(tmp_path)) is type(tokenizers[family])
+        tokenizer.save(tmp_path)
+        assert type(load_tokenizer(tmp_path)) is type(tokenizer)
     else:
-        with pytest.raises(
-            InputError, match=f"family 'deberta' and the tokenizer one for '{family}'"
-        ):
-            tokenizers[family].save(tmp_path)
+        message = f"family 'deberta' and the tokenizer one for '{family}'"
+        with pytest.raises(InputError, match=message):
+            tokenizer.save(tmp_path)
         assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
     assert (tmp_path / "config.json").read_text() == config
+
+
+def test_settings_are_those_of_the_engines_file_unless_the_config_has_others(tmp_path):
+    WordPieceTokenizer(tokenizer_of("bert").vocabulary, False, True, False).save(tmp_path / "a")
+    whole = json.loads(tokenizer_of("roberta").to_json())["model"]
+    merges = map(tuple, whole["merges"])
+    ByteLevelBpeTokenizer(whole["vocab"], merges, "roberta", True).save(tmp_path / "b")
+    for path in ("a/vocab.txt", "a/tokenizer_config.json", "b/vocab.json"):
+        (tmp_path / path).unlink()
+    (tmp_path / "b/tokenizer_config.json").write_text("{}")
+    loaded = WordPieceTokenizer.from_folder(tmp_path / "a")
+    assert (loaded.lowercase, loaded.strip_accents, loaded.split_cjk) == (False, True, False)
+    assert ByteLevelBpeTokenizer.from_folder(tmp_path / "b", "roberta").add_prefix_space
+    (tmp_path / "a/tokenizer_config.json").write_text('{"do_lower_case": true}')
+    (tmp_path / "b/tokenizer_config.json").write_text('{"add_prefix_space": null}')
+    loaded = WordPieceTokenizer.from_folder(tmp_path / "a")
+    assert (loaded.lowercase, loaded.split_cjk) == (True, False)
+    assert not ByteLevelBpeTokenizer.from_folder(tmp_path / "b", "roberta").add_prefix_space
 
 
 def test_wordpiece_is_known_by_its_class_or_its_file(tokenizer, tmp_path):

@@ -5,47 +5,22 @@ import pathlib
 
 import pytest
 
-from tfnlp.text import load_tokenizer
+from tests.text.family_tokenizers import HARD_TEXTS, ids_of, theirs_of
+from tfnlp.text import UnigramTokenizer, load_tokenizer, train_unigram
+from tfnlp.text.special_tokens import SPECIAL_TOKENS
+from tfnlp.text.unigram import MODEL_FILES
 from tfnlp.utils.errors import InputError
-
-transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
-
-
-TEXTS = [
-    "The quick brown fox jumps over the lazy dog .",
-    "정말 재미있는 영화였다 ! 다시 보고 싶다",
-    "a naïve café , don't you think ?  two  spaces\tand a tab",
-    "<unk> @-@ 1,000 ``quoted'' ½ ﬁne 東京 😀",
-    "",
-    "  leading and trailing  ",
-] * 3
-
-
-CLASSES = {
-    "gpt2": "GPT2Tokenizer",
-    "roberta": "RobertaTokenizer",
-    "deberta": "DebertaTokenizer",
-    "albert": "AlbertTokenizer",
-    "xlnet": "XLNetTokenizer",
-    "deberta-v2": "DebertaV2Tokenizer",
-}
-
-
-def theirs_of(folder, family):
-    return getattr(transformers, CLASSES[family]).from_pretrained(folder)
 
 
 @pytest.mark.parametrize("family", ["albert", "xlnet", "deberta-v2"])
 def test_sentencepiece_file(family, tmp_path):
+    pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
     spm = pytest.importorskip("sentencepiece")
-    from tfnlp.text.special_tokens import SPECIAL_TOKENS
-    from tfnlp.text.unigram import MODEL_FILES
-
     roles = SPECIAL_TOKENS[family].tokens
     stem = tmp_path / MODEL_FILES[family].removesuffix(".model")
     own = ("unk_token", "pad_token", "bos_token", "eos_token")
     spm.SentencePieceTrainer.train(
-        sentence_iterator=iter([t for t in TEXTS if t]),
+        sentence_iterator=iter([t for t in HARD_TEXTS if t]),
         model_prefix=str(stem),
         vocab_size=160,
         hard_vocab_limit=False,
@@ -63,7 +38,14 @@ def test_sentencepiece_file(family, tmp_path):
     theirs = theirs_of(tmp_path, family)
     tokenizer = load_tokenizer(tmp_path)
     assert tokenizer.character_map
-    assert [e.token_ids for e in tokenizer.encode(TEXTS)] == theirs(TEXTS)["input_ids"]
+    assert ids_of(tokenizer, HARD_TEXTS) == theirs(HARD_TEXTS)["input_ids"]
     pathlib.Path(f"{stem}.model").write_bytes(b"\xff" * 40)
-    with pytest.raises(InputError, match="no SentencePiece model"):
+    with pytest.raises(InputError, match="no SentencePiece unigram model"):
         load_tokenizer(tmp_path)
+
+
+def test_bad_sizes_and_pieces_are_named():
+    with pytest.raises(InputError, match="vocabulary_size=12 is less than the characters"):
+        train_unigram(HARD_TEXTS, 12, "xlnet")
+    with pytest.raises(InputError, match="lacks <pad>"):
+        UnigramTokenizer([("a", -1.0)], "albert")

@@ -5,23 +5,15 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.text.test_dropped_characters import CORPUS
+from tests.text.test_dropped_characters import CORPUS, trained
 from tfnlp.objectives import Masking
-from tfnlp.text import train_byte_level_bpe, train_characters, train_unigram, train_wordpiece
 from tfnlp.text.word_starts import WordStarts
 
 WHITE = [chr(i) for i in range(0x3001) if chr(i).isspace()]
 # A few of these are in the texts that vocabularies are learned from, so that they are tokens.
 LEARNED = ["\n".join(CORPUS), "a film\u00a0by\u3000the\tgood  river", *CORPUS]
-TOKENIZERS = {
-    "wordpiece": lambda: train_wordpiece(LEARNED * 9, 200),
-    "byte-level BPE": lambda: train_byte_level_bpe(LEARNED * 9, 330),
-    "deberta": lambda: train_byte_level_bpe(LEARNED * 9, 400, "deberta"),
-    "characters": lambda: train_characters(LEARNED * 9, 400, "roberta"),
-    "albert": lambda: train_unigram(LEARNED * 9, 150),
-    "xlnet": lambda: train_unigram(LEARNED * 9, 150, "xlnet"),
-    "deberta-v2": lambda: train_unigram(LEARNED * 9, 150, "deberta-v2"),
-}
+BYTES = ("byte-level BPE", "deberta", "characters")
+KINDS = (*BYTES, "wordpiece, accents", "albert", "xlnet", "deberta-v2")
 TEXTS = [
     *(f"river{space}film" for space in WHITE),
     "Paris\r\n  \n\tgood\u00a0\u3000 film\n",
@@ -31,12 +23,12 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("kind", TOKENIZERS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_words_begin_at_white_space(kind):
-    tokenizer = TOKENIZERS[kind]()
+    tokenizer = trained(kind, LEARNED)
     masking = Masking.from_tokenizer(tokenizer, whole_words=True)
     for text in TEXTS:
-        if kind == "wordpiece":  # BERT drops some as control characters
+        if kind == "wordpiece, accents":  # BERT drops some as control characters
             text = "".join(c for c in text if c not in "\x0b\x0c\x1c\x1d\x1e\x1f\x85")
         (encoding,) = tokenizer.encode([text], offsets=True)
         ids = np.array([encoding.token_ids])
@@ -48,7 +40,7 @@ def test_words_begin_at_white_space(kind):
         for (a, word), (b, later) in itertools.pairwise(found):
             parted = any(c.isspace() for c in text[a:b])
             # The others part words at punctuation and at unknown tokens too.
-            if parted or kind in ("byte-level BPE", "deberta", "characters"):
+            if parted or kind in BYTES:
                 assert (word != later) == parted, (text, found)
 
 
@@ -70,7 +62,7 @@ def test_white_space_and_what_follows_are_one_word():
 
 def test_words_end_at_line_breaks():
     text = "\n".join(CORPUS * 3)
-    tokenizer = TOKENIZERS["byte-level BPE"]()
+    tokenizer = trained("byte-level BPE", LEARNED)
     masking = Masking.from_tokenizer(tokenizer, share=1.0, whole_words=True)
     (encoding,) = tokenizer.encode([text])
     words, room = masking._words(

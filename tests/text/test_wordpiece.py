@@ -173,7 +173,7 @@ def test_a_vocabulary_smaller_than_the_alphabet_keeps_the_frequent_characters():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is empty"),
+        (b"", r"lacks \[PAD\]"),
         (b"[PAD]\n[UNK]\n[CLS]\n", r"lacks \[SEP\]"),
         (b"[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\na\n", "holds 'a' twice"),
         (b"[PAD]\n\xff\n", "not UTF-8"),
@@ -186,5 +186,5 @@ def test_bad_vocabularies_are_named(content, message, tmp_path):
 
 
 def test_a_folder_without_tokenizer_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"neither vocab.txt nor tokenizer.json"):
+    with pytest.raises(InputError, match=r"tokenizer\.json is missing"):
         WordPieceTokenizer.from_folder(tmp_path)

@@ -26,9 +26,10 @@ from tfnlp.corpora.shards import (
 )
 from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import read_json, write_json
+from tfnlp.utils.files import make_folder, read_json, write_json
 from tfnlp.utils.locks import held_alone
 from tfnlp.utils.progress import progress_bar
+from tfnlp.utils.settings import check_settings, setting
 
 # The settings of an unfinished corpus.
 SETTINGS = "settings.json"
@@ -45,23 +46,17 @@ class CorpusSettings:
         shard_mb: the megabytes of UTF-8 text in a shard; the last document may exceed it.
 
     Raises:
-        InputError: if a value is unknown, or `shard_mb` is not above 0.
+        InputError: if a value is unknown, or `shard_mb` is below 1e-6.
     """
 
-    documents: str = "blank_lines"
-    sentences: str = "split"
+    documents: str = setting("blank_lines", "Separator of documents.", choices=DOCUMENTS)
+    sentences: str = setting("split", "Separator of sentences.", choices=SENTENCES)
     text_column: str = "sentence"
     deduplicate: bool = False
-    shard_mb: float = 8
+    shard_mb: float = setting(8, "Megabytes of text in a shard.", low=1e-6)
 
     def __post_init__(self):
-        if self.shard_mb <= 0:
-            raise InputError(f"shard_mb={self.shard_mb} must be above 0.")
-        if self.documents not in DOCUMENTS or self.sentences not in SENTENCES:
-            raise InputError(
-                f"documents={self.documents!r} must be one of {', '.join(DOCUMENTS)}, and "
-                f"sentences={self.sentences!r} one of {', '.join(SENTENCES)}."
-            )
+        check_settings(self)
 
 
 def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1):
@@ -91,7 +86,9 @@ def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1):
     files = [(path.absolute(), path.stat().st_size) for path in find_files(paths)]
     stored = {"tokenizer": tokenizer_hash(tokenizer), **dataclasses.asdict(settings)}
     folder = pathlib.Path(output_dir)
-    with _held(folder):
+    make_folder(folder)
+    refusal = f"{folder} is being prepared by another process; wait, or choose another folder."
+    with held_alone(os.open(folder, os.O_RDONLY), refusal):
         if (folder / MANIFEST).exists():
             return _finished(folder, settings, stored, files)
         _take_up(folder, stored)
@@ -260,23 +257,6 @@ def _write_shard(*args):
     return write_shard(*args, **_worker_options)
 
 
-@contextlib.contextmanager
-def _held(folder):
-    """Create a folder and lock it against a second preparation."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder, os.O_RDONLY)
-    except OSError as e:
-        raise InputError(
-            f"{folder} cannot be made ({e.strerror}); choose another folder."
-        ) from None
-    refusal = (
-        f"{folder} is being prepared by another process; wait for it, or choose another folder."
-    )
-    with held_alone(lock, refusal):
-        yield
-
-
 def _finished(folder, settings, stored, files):
     """Return the manifest of a finished corpus after checking it against the request."""
     manifest = read_manifest(folder)
@@ -315,15 +295,10 @@ def _take_up(folder, settings):
 def _check_settings(folder, stored, settings):
     for name in sorted(stored.keys() | settings):
         stored_value, value = stored.get(name), settings.get(name)
-        if stored_value != value and name == "tokenizer":
-            raise InputError(
-                f"{folder} holds a corpus of another tokenizer; choose another folder."
-            )
         if stored_value != value:
-            raise InputError(
-                f"{folder} holds a corpus of {name}={stored_value}, here {name}={value}; "
-                "choose another folder."
-            )
+            other = f"{name}={stored_value}, here {name}={value}"
+            other = "another tokenizer" if name == "tokenizer" else other
+            raise InputError(f"{folder} holds a corpus of {other}; choose another folder.")
 
 
 def _clean(folder, shards):

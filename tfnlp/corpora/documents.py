@@ -9,15 +9,11 @@ import numpy as np
 from absl import logging
 
 from tfnlp.corpora.sentence_splitting import sentence_starts
-from tfnlp.text.columns import read_columns
 from tfnlp.text.lines import check_file, holds_nothing, read_lines
-from tfnlp.text.readers import TABLES
+from tfnlp.text.readers import has_columns, read_columns
 from tfnlp.text.tokenizer import PIECE_CHARACTERS, text_batches
 from tfnlp.utils.errors import InputError
 
-# Separators of documents in plain text, and of sentences in a document.
-DOCUMENTS = ("blank_lines", "lines", "files")
-SENTENCES = ("split", "lines")
 # The share of unknown tokens above which the tokenizer probably belongs to other texts.
 UNKNOWN = 0.05
 _LINE = re.compile(r"^[^\S\n]*\S", re.MULTILINE)
@@ -61,12 +57,8 @@ def read_documents(paths, documents="blank_lines", text_column="sentence", on_re
         InputError: as in `read_lines` and `read_columns`. An empty file is an empty document
             instead, with a logged warning.
     """
-    if documents not in DOCUMENTS:
-        raise InputError(f"documents={documents!r} must be one of {', '.join(DOCUMENTS)}.")
-    before = 0
+    before, documents_in = 0, DOCUMENTS[documents]
     for path in map(pathlib.Path, paths):
-        check_file(path)
-        size = path.stat().st_size
         report = on_read and _after(before, on_read)
         if holds_nothing(path):
             logging.warning("%s is empty.", path)
@@ -74,40 +66,35 @@ def read_documents(paths, documents="blank_lines", text_column="sentence", on_re
         elif has_columns(path):
             texts = (row[text_column] for _, row in read_columns(path, [text_column], report))
         else:
-            lines = (line for _, line in read_lines(path, report))
-            texts = _plain_documents(lines, documents)
+            texts = documents_in(line for _, line in read_lines(path, report))
         for text in texts:
             yield text.strip()
-        before += size
+        before += path.stat().st_size
         if on_read:
             on_read(before)
-
-
-def has_columns(path):
-    """Return whether each row of a file is a document, by the name of the `Path`."""
-    return path.name.lower().removesuffix(".gz").endswith(TABLES)
 
 
 def _after(before, on_read):
     return lambda position: on_read(before + position)
 
 
-def _plain_documents(lines, documents):
-    """Yield the documents in the lines of a file."""
-    if documents == "lines":
-        yield from lines
-    elif documents == "files":
-        yield "\n".join(lines)
-    else:
-        held = []
-        for line in lines:
-            if line.strip():
-                held.append(line)
-            elif held:
-                yield "\n".join(held)
-                held = []
-        if held:
-            yield "\n".join(held)
+def _paragraphs(lines):
+    """Yield the documents between blank lines."""
+    for is_blank, group in itertools.groupby(lines, key=_is_blank):
+        if not is_blank:
+            yield "\n".join(group)
+
+
+def _is_blank(line):
+    return not line.strip()
+
+
+def _whole_file(lines):
+    yield "\n".join(lines)
+
+
+# Separators of documents in plain text, with functions from lines to documents.
+DOCUMENTS = {"blank_lines": _paragraphs, "lines": iter, "files": _whole_file}
 
 
 def encode_documents(texts, tokenizer, sentences="split"):
@@ -128,9 +115,7 @@ def encode_documents(texts, tokenizer, sentences="split"):
         A generator of (tokens,) int32 and (sentences,) int64, one pair for each text. Both are
         empty for a text without tokens. No sentence is empty.
     """
-    if sentences not in SENTENCES:
-        raise InputError(f"sentences={sentences!r} must be one of {', '.join(SENTENCES)}.")
-    starts = sentence_starts if sentences == "split" else _line_starts
+    starts = SENTENCES[sentences]
     for batch in text_batches(texts):
         pieces, piece_documents = [], []
         for number, text in enumerate(batch):
@@ -141,11 +126,9 @@ def encode_documents(texts, tokenizer, sentences="split"):
         # A document ends with its last piece.
         last = np.flatnonzero(np.diff(piece_documents, append=len(batch)))
         ends, sentence_ends = ends[last], sentence_ends[last]
-        for a, b, c, d in zip(
-            np.append(0, ends), ends, np.append(0, sentence_ends), sentence_ends, strict=False
-        ):
-            sentence_lengths = lengths[c:d]
-            yield ids[a:b], sentence_lengths[sentence_lengths > 0]
+        parts = np.split(ids, ends[:-1]), np.split(lengths, sentence_ends[:-1])
+        for token_ids, sentence_lengths in zip(*parts, strict=True):
+            yield token_ids, sentence_lengths[sentence_lengths > 0]
 
 
 def _encode_pieces(pieces, tokenizer, starts):
@@ -180,6 +163,10 @@ def _borders(text, starts):
 def _line_starts(text):
     """Return the start of each line, except lines of white space alone."""
     return [match.start() for match in _LINE.finditer(text)]
+
+
+# Separators of sentences in a document, with functions from a text to the start of each.
+SENTENCES = {"split": sentence_starts, "lines": _line_starts}
 
 
 def _pieces(text):

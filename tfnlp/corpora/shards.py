@@ -74,18 +74,16 @@ def write_shard(folder, number, texts, texts_hash, *, tokenizer, sentences):
                 rows.append((end, len(ids), len(record_lengths), continues > 0))
     rows = np.array(rows, "int64").reshape(-1, 4)
     counts |= {"tokens": int(rows[:, 1].sum()), "sentences": int(rows[:, 2].sum())}
-    text_bytes = sum(len(text.encode(errors="surrogatepass")) for text in texts)
-    index_hash = _save(shard_path(folder, number, "npy"), rows)
-    all_lengths = np.concatenate(all_lengths)
-    sentences_hash = _save(shard_path(folder, number, "sentences.npy"), all_lengths)
     shard = {
         "file": path.name,
         "bytes": end,
         "sha256": digest.hexdigest(),
-        "index_sha256": index_hash,
-        "sentences_sha256": sentences_hash,
+        "index_sha256": _save(shard_path(folder, number, "npy"), rows),
+        "sentences_sha256": _save(
+            shard_path(folder, number, "sentences.npy"), np.concatenate(all_lengths)
+        ),
         "texts": texts_hash,
-        "text_bytes": text_bytes,
+        "text_bytes": sum(len(text.encode(errors="surrogatepass")) for text in texts),
         "records": len(rows),
         **counts,
     }
@@ -121,10 +119,7 @@ def read_index(folder, shard, number):
         InputError: if the shard or its index is missing, truncated or from another corpus.
     """
     path = shard_path(folder, number, "tfrecord")
-    try:
-        size = path.stat().st_size
-    except OSError as e:
-        raise _unreadable(e) from None
+    size = path.stat().st_size if path.exists() else 0
     if size != shard["bytes"]:
         raise InputError(f"{path} has {size} bytes, but {shard['bytes']} by the manifest; {MEND}")
     return _load(shard_path(folder, number, "npy"), shard["index_sha256"])
@@ -137,19 +132,10 @@ def read_sentence_lengths(folder, shard, number):
 
 def _load(path, expected):
     """Load the array of a file, which must have the SHA-256 `expected`."""
-    try:
-        content = path.read_bytes()
-    except OSError as e:
-        raise _unreadable(e) from None
+    content = path.read_bytes() if path.exists() else b""
     if hashlib.sha256(content).hexdigest() != expected:
-        raise InputError(f"{path} is damaged, or of another shard; {MEND}")
+        raise InputError(f"{path} is missing, damaged or of another shard; {MEND}")
     return np.load(io.BytesIO(content), allow_pickle=False)
-
-
-def _unreadable(error):
-    if isinstance(error, FileNotFoundError):
-        return InputError(f"{error.filename} is missing from the prepared corpus; {MEND}")
-    return InputError(f"{error.filename} cannot be read ({error.strerror}); {MEND}")
 
 
 def make_manifest(settings, files, shards, duplicates, empty):
@@ -177,22 +163,13 @@ def read_manifest(folder):
     """
     path = pathlib.Path(folder) / MANIFEST
     if not path.exists():
+        advice = f"no {MANIFEST}; give a folder that prepare_corpus made, or text files."
         if list(path.parent.glob("shard-*")):
-            raise InputError(
-                f"{folder} holds an unfinished corpus; run prepare_corpus with the same settings "
-                "to resume."
-            )
-        raise InputError(
-            f"{folder} holds no {MANIFEST}; give a folder that prepare_corpus made, or text files."
-        )
+            advice = "an unfinished corpus; run prepare_corpus with the same settings to resume."
+        raise InputError(f"{folder} holds {advice}")
     manifest = read_json(path)
-    if manifest.get("format", FORMAT) != FORMAT:
-        raise InputError(
-            f"{path} is of format {manifest['format']!r}, and {FORMAT} is read; prepare the "
-            "corpus anew."
-        )
-    if manifest.get("fingerprint") != _fingerprint(manifest):
-        raise InputError(f"{path} is damaged; copy the folder again, or prepare the corpus anew.")
+    if manifest.get("fingerprint") != _fingerprint(manifest) or manifest["format"] != FORMAT:
+        raise InputError(f"{path} is damaged or of another format; {MEND}")
     return manifest
 
 

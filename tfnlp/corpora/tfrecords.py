@@ -21,7 +21,7 @@ import functools
 import struct
 
 import numpy as np
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 from google.protobuf.message import DecodeError
 
 # Bytes of a record before its data, and in total around it.
@@ -31,6 +31,23 @@ _MASK_DELTA = 0xA282EAD8
 _POLYNOMIAL = 0x82F63B78
 # The number of bytes whose checksum is one reduction over a table.
 _BLOCK = 1024
+# The messages of tensorflow/core/example/example.proto that integer lists need.
+_EXAMPLE = """
+name: "example.proto" package: "tensorflow" syntax: "proto3"
+message_type { name: "Int64List"
+  field { name: "value" number: 1 type: TYPE_INT64 label: LABEL_REPEATED } }
+message_type { name: "Feature"
+  field { name: "int64_list" number: 3 type: TYPE_MESSAGE type_name: ".tensorflow.Int64List" } }
+message_type { name: "Features"
+  field { name: "feature" number: 1 type: TYPE_MESSAGE label: LABEL_REPEATED
+    type_name: ".tensorflow.Features.FeatureEntry" }
+  nested_type { name: "FeatureEntry" options { map_entry: true }
+    field { name: "key" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL }
+    field { name: "value" number: 2 type: TYPE_MESSAGE label: LABEL_OPTIONAL
+      type_name: ".tensorflow.Feature" } } }
+message_type { name: "Example"
+  field { name: "features" number: 1 type: TYPE_MESSAGE type_name: ".tensorflow.Features" } }
+"""
 
 
 def frame(data):
@@ -45,10 +62,8 @@ def unframe(record):
         ValueError: if the record is truncated, or a checksum differs.
     """
     data = record[HEADER:-4]
-    if len(record) < FRAME or record[:HEADER] != _header(len(data)):
-        raise ValueError("its length differs")
-    if record[-4:] != struct.pack("<I", _masked(crc32c(data))):
-        raise ValueError("its checksum differs")
+    if len(record) < FRAME or record != frame(data):
+        raise ValueError("its length or checksum differs")
     return data
 
 
@@ -138,38 +153,7 @@ def _example_class():
 
     The original class would import all of TensorFlow in every process that prepares a corpus.
     """
-    field, package = descriptor_pb2.FieldDescriptorProto, "tensorflow"
-    file = descriptor_pb2.FileDescriptorProto(
-        name="example.proto", package=package, syntax="proto3"
-    )
-
-    def message(name, field_name, number, kind, type_name=None, repeated=False):
-        descriptor = file.message_type.add(name=name)
-        label = field.LABEL_REPEATED if repeated else field.LABEL_OPTIONAL
-        descriptor.field.add(
-            name=field_name,
-            number=number,
-            type=kind,
-            type_name=type_name and f".{package}.{type_name}",
-            label=label,
-        )
-        return descriptor
-
-    message("Int64List", "value", 1, field.TYPE_INT64, repeated=True)
-    message("Feature", "int64_list", 3, field.TYPE_MESSAGE, "Int64List")
-    entries = "Features.FeatureEntry"
-    features = message("Features", "feature", 1, field.TYPE_MESSAGE, entries, repeated=True)
-    entry = features.nested_type.add(name="FeatureEntry")
-    entry.options.map_entry = True
-    entry.field.add(name="key", number=1, type=field.TYPE_STRING, label=field.LABEL_OPTIONAL)
-    entry.field.add(
-        name="value",
-        number=2,
-        type=field.TYPE_MESSAGE,
-        type_name=f".{package}.Feature",
-        label=field.LABEL_OPTIONAL,
-    )
-    message("Example", "features", 1, field.TYPE_MESSAGE, "Features")
+    file = text_format.Parse(_EXAMPLE, descriptor_pb2.FileDescriptorProto())
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{package}.Example"))
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("tensorflow.Example"))

@@ -9,9 +9,8 @@ from tfnlp.generation.decoder_selection import decoder_of
 from tfnlp.generation.search_algorithms import SearchSettings
 from tfnlp.models import check_vocabulary, config_of
 from tfnlp.text.continuations import Generated, blank_texts
-from tfnlp.text.length_limits import check_too_long, warn_of_long
 from tfnlp.text.special_tokens import with_target
-from tfnlp.text.text_arguments import as_texts
+from tfnlp.text.text_arguments import as_texts, check_too_long, warn_of_long
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.generation_settings import Beam, Constraints
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from tfnlp.objectives.objective import Objective, token_scores
 from tfnlp.tasks.translation_batches import TranslationBatches
-from tfnlp.text.length_limits import check_too_long, warn_of_long
 from tfnlp.text.special_tokens import with_target
+from tfnlp.text.text_arguments import check_too_long, warn_of_long
 from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import token_cross_entropy
 

@@ -3,7 +3,7 @@
 from .batches import LengthBatches as LengthBatches
 from .byte_level_bpe import ByteLevelBpeTokenizer as ByteLevelBpeTokenizer
 from .byte_level_bpe import train_byte_level_bpe as train_byte_level_bpe
-from .character_vocabulary import train_characters as train_characters
+from .byte_level_bpe import train_characters as train_characters
 from .encoding import Encoding as Encoding
 from .encoding import Encodings as Encodings
 from .lines import decoded_lines as decoded_lines

@@ -39,14 +39,11 @@ def best_answers(windows, start_logits, end_logits, contexts, null_answers=False
 
     The score is the sum of both logits (Devlin et al. 2019, sections 4.2 and 4.3). The probability
     is the softmax of the scores, as in BERT's own code. It runs over the likely spans of all
-    windows, whatever `count` is, and over the empty answer if `null_answers` allows it. (The
-    pipeline of `transformers` 4 multiplies the softmax of starts by that of ends within each
-    window, so its scores over several windows do not add up to 1.)
+    windows, whatever `count` is, and over the empty answer if `null_answers` allows it.
 
     Args:
         windows: from `Tokenizer.encode_windows`.
-        start_logits: (L,) for each window.
-        end_logits: (L,) for each window.
+        start_logits, end_logits: (L,) for each window.
         contexts: the context of each question.
         null_answers: whether a question may have no answer.
         count: the maximum number of answers for each question.
@@ -74,13 +71,9 @@ def best_answers(windows, start_logits, end_logits, contexts, null_answers=False
             best.append(Answer("", 0, 0, null_scores[i], truncated[i]))
         best = sorted(best, key=lambda a: -a.score) or [Answer("", 0, 0, 0.0, truncated[i])]
         chances = np.exp(np.array([answer.score for answer in best]) - best[0].score)
-        chances /= chances.sum()
-        lists.append(
-            [
-                dataclasses.replace(answer, probability=float(chance))
-                for answer, chance in zip(best[:count], chances[:count], strict=True)
-            ]
-        )
+        chances = (chances / chances.sum()).tolist()
+        pairs = zip(best[:count], chances[:count], strict=True)
+        lists.append([dataclasses.replace(a, probability=chance) for a, chance in pairs])
     return lists
 
 
@@ -100,18 +93,9 @@ def window_answers(window, start, end, context, count=CANDIDATES):
     firsts = places[np.argsort(-start[places])[:count]]
     lasts = places[np.argsort(-end[places])[:count]]
     ends = {place: character_end(context, spans[place][1]) for place in lasts}
-    return [
-        Answer(
-            context[spans[a][0] : ends[b]],
-            spans[a][0],
-            ends[b],
-            float(start[a] + end[b]),
-            window.truncated,
-        )
-        for a in firsts
-        for b in lasts
-        if a <= b < a + MAX_ANSWER_TOKENS
-    ]
+    pairs = ((a, b) for a in firsts for b in lasts if a <= b < a + MAX_ANSWER_TOKENS)
+    answers = ((spans[a][0], ends[b], float(start[a] + end[b])) for a, b in pairs)
+    return [Answer(context[a:b], a, b, score, window.truncated) for a, b, score in answers]
 
 
 def without_spaces(text, start, end):
@@ -144,10 +128,8 @@ def answer_places(windows, answers):
     inside = [
         [
             (place, a, b)
-            for place, (source, (a, b)) in enumerate(
-                zip(window.sources, window.offsets, strict=True)
-            )
-            if source == 1 and a < end and b > start and a < b
+            for place, (a, b) in enumerate(window.offsets)
+            if window.sources[place] == 1 and a < end and b > start and a < b
         ]
         for window in windows
     ]

@@ -48,8 +48,6 @@ class LengthBatches:
         pad_token_id=0,
         fixed_length=None,
     ):
-        if batch_size < 1:
-            raise ValueError(f"batch_size={batch_size} must be at least 1.")
         self.encodings = encodings
         self._rows = (
             encodings if hasattr(encodings, "fingerprint") else Encodings.from_list(encodings)
@@ -59,10 +57,10 @@ class LengthBatches:
         self.token_labels = None
         if labels is not None and isinstance(labels[0], list):
             self.token_labels, labels = labels, np.zeros(len(encodings), "int32")
-        self.labels = None if labels is None else np.asarray(labels)
-        if self.labels is not None:
-            floating = self.labels.dtype.kind == "f"
-            self.labels = self.labels.astype("float32" if floating else "int32")
+        self.labels = None
+        if labels is not None:
+            labels = np.asarray(labels)
+            self.labels = labels.astype("float32" if labels.dtype.kind == "f" else "int32")
         self.targets = targets
         self.batch_size = batch_size
         self.shuffle = shuffle
@@ -98,23 +96,24 @@ class LengthBatches:
         """
         inputs = self.to_fixed_length(self._rows.padded(indices, self.pad_token_id))
         length = inputs["token_ids"].shape[-1]
-        if self.labels is None:
-            targets = self.targets
-            return (inputs,) if targets is None else (inputs, targets.batch(indices, length))
-        labels = self.labels[indices]
+        labels = None if self.labels is None else self.labels[indices]
         if self.token_labels is not None:
             labels = np.full((len(indices), length), IGNORED, "int32")
             for row, i in enumerate(indices):
                 labels[row, : self.lengths[i]] = self.token_labels[i]
-        if self.targets is None:
-            return inputs, labels
-        return inputs, {"labels": labels, **self.targets.batch(indices, length)}
+        if self.targets is not None:
+            labels = {} if labels is None else {"labels": labels}
+            labels |= self.targets.batch(indices, length)
+        return (inputs,) if labels is None else (inputs, labels)
 
     def to_fixed_length(self, inputs):
         """Return inputs (..., L) padded to `fixed_length`, or unchanged if that is None."""
         if self.fixed_length is None:
             return inputs
-        return _padded_to(self.fixed_length, inputs, self.pad_token_id)
+        missing = self.fixed_length - inputs["token_ids"].shape[-1]
+        axes = [(0, 0)] * (inputs["token_ids"].ndim - 1) + [(0, missing)]
+        fill = {"token_ids": self.pad_token_id}
+        return {k: np.pad(v, axes, constant_values=fill.get(k, 0)) for k, v in inputs.items()}
 
     def epoch(self, epoch=0, skip=0):
         """Yield the batches of an epoch, without the first `skip`."""
@@ -167,24 +166,21 @@ class LengthBatches:
         import tensorflow as tf
 
         ids = tf.TensorSpec((None, None, None) if self.choices else (None, None), "int32")
-        signature = ({key: ids for key in ("token_ids", "segment_ids", "padding_mask")},)
+        inputs = {key: ids for key in ("token_ids", "segment_ids", "padding_mask")}
+        labels = None
         if self.token_labels is not None:
             labels = tf.TensorSpec((None, None), "int32")
         elif self.labels is not None:
             labels = tf.TensorSpec((None, *self.labels.shape[1:]), self.labels.dtype.name)
         if self.targets is not None:
-            labels = {} if self.labels is None else {"labels": labels}
-            signature += ({**labels, **self.targets.signature()},)
-        elif self.labels is not None:
-            signature += (labels,)
-        return signature
+            labels = {} if labels is None else {"labels": labels}
+            labels |= self.targets.signature()
+        return (inputs,) if labels is None else (inputs, labels)
 
     def padding_share(self, epoch=0):
         """Return the share of padding among all tokens of an epoch's batches."""
-        fixed = self.fixed_length
-        padded = sum(
-            len(b) * (fixed or int(self.lengths[b].max())) for b in self.batch_indices(epoch)
-        )
+        batches = self.batch_indices(epoch)
+        padded = sum(len(b) * (self.fixed_length or int(self.lengths[b].max())) for b in batches)
         return 1 - self.lengths.sum() / padded
 
 
@@ -195,11 +191,3 @@ def _with_kept_error(batches, epoch, skip):
     except InputError as e:
         batches.error = e
         raise
-
-
-def _padded_to(length, inputs, pad_token_id):
-    """Return inputs (..., L) padded to `length`, which is at least L."""
-    missing = length - inputs["token_ids"].shape[-1]
-    axes = [(0, 0)] * (inputs["token_ids"].ndim - 1) + [(0, missing)]
-    fill = {"token_ids": pad_token_id}
-    return {key: np.pad(v, axes, constant_values=fill.get(key, 0)) for key, v in inputs.items()}

@@ -1,7 +1,8 @@
-"""Byte-level BPE tokenizers of GPT-2, RoBERTa and DeBERTa v1."""
+"""Byte-level BPE tokenizers of GPT-2, RoBERTa and DeBERTa v1, of learned merges or characters."""
 
+import collections
 import json
-import pathlib
+from typing import ClassVar
 
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, processors, trainers
@@ -9,9 +10,9 @@ from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
 from tfnlp.text.text_arguments import as_texts
 from tfnlp.text.tokenizer import Tokenizer
-from tfnlp.text.tokenizer_files import read_settings, write_tokenizer
+from tfnlp.text.tokenizer_files import read_engine, read_token_lines
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import as_json, read_json
+from tfnlp.utils.files import read_json
 
 FAMILIES = ("roberta", "gpt2", "deberta")
 
@@ -31,6 +32,8 @@ class ByteLevelBpeTokenizer(Tokenizer):
         InputError: if a merge uses tokens that the vocabulary lacks.
     """
 
+    fields: ClassVar = {"add_prefix_space": "add_prefix_space"}
+
     def __init__(self, vocabulary, merges, family="roberta", add_prefix_space=False):
         try:
             engine = tokenizers.Tokenizer(models.BPE(vocab=dict(vocabulary), merges=list(merges)))
@@ -39,76 +42,54 @@ class ByteLevelBpeTokenizer(Tokenizer):
                 f"The merges do not belong to the vocabulary ({e}); give vocab.json and "
                 "merges.txt of one tokenizer."
             ) from None
-        engine.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
-        engine.decoder = decoders.ByteLevel()
         self.family = family
         self.special_tokens = SPECIAL_TOKENS[family]
-        self.add_prefix_space = add_prefix_space
-        self.special_tokens.apply_to(engine)
+        self.add_prefix_space = bool(add_prefix_space)
+        engine.pre_tokenizer = pre_tokenizers.ByteLevel(self.add_prefix_space)
+        engine.decoder = decoders.ByteLevel()
+        self.special_tokens.add_to(engine)
         # Offsets exclude the space that belongs to a token.
-        trim = processors.ByteLevel(add_prefix_space=add_prefix_space, trim_offsets=True)
+        trim = processors.ByteLevel(add_prefix_space=self.add_prefix_space, trim_offsets=True)
         engine.post_processor = processors.Sequence([trim, engine.post_processor])
         super().__init__(engine, self.special_tokens.tokens["pad_token"])
 
     @classmethod
-    def from_folder(cls, folder, family):
-        """Load vocab.json and merges.txt (or tokenizer.json) of a checkpoint.
-
-        Raises:
-            InputError: if a file is missing, broken, or of another kind of tokenizer.
-        """
-        folder = pathlib.Path(folder)
-        settings = read_settings(folder)
+    def _read(cls, folder, family):
         if (folder / "vocab.json").exists():
-            vocabulary = read_json(folder / "vocab.json")
-            merges = read_merges(folder / "merges.txt")
-        else:
-            path = folder / "tokenizer.json"
-            content = read_json(path)
-            if content.get("model", {}).get("type") != "BPE":
-                raise InputError(
-                    f"{path} is not a byte-level BPE tokenizer; a {family} folder must hold one."
-                )
-            vocabulary = content["model"]["vocab"]
-            # Added tokens are stored beside the vocabulary.
-            vocabulary |= {t["content"]: t["id"] for t in content.get("added_tokens", [])}
-            merges = [
-                tuple(merge.split(" ")) if isinstance(merge, str) else tuple(merge)
-                for merge in content["model"]["merges"]
-            ]
-            pre_tokenizer = content.get("pre_tokenizer") or {}
-            settings = {"add_prefix_space": pre_tokenizer.get("add_prefix_space")} | settings
-        try:
-            return cls(vocabulary, merges, family, bool(settings.get("add_prefix_space")))
-        except InputError as e:
-            raise InputError(f"{folder}: {e}") from None
+            vocabulary, merges = read_vocabulary(folder / "vocab.json", folder / "merges.txt")
+            return {"vocabulary": vocabulary, "merges": merges, "family": family}, {}
+        content = read_engine(folder, "BPE")
+        # Added tokens are stored beside the vocabulary.
+        added = {token["content"]: token["id"] for token in content.get("added_tokens", [])}
+        merges = [
+            tuple(merge.split(" ") if isinstance(merge, str) else merge)
+            for merge in content["model"]["merges"]
+        ]
+        vocabulary = content["model"]["vocab"] | added
+        settings = content.get("pre_tokenizer") or {}
+        return {"vocabulary": vocabulary, "merges": merges, "family": family}, settings
 
-    def settings(self):
-        """Return the fields of a tokenizer_config.json."""
-        tokens = self.special_tokens.tokens
-        return {
-            "tokenizer_class": self.special_tokens.tokenizer_class,
-            "add_prefix_space": self.add_prefix_space,
-            **tokens,
-        }
-
-    def save(self, folder):
-        """Write vocab.json, merges.txt, tokenizer_config.json and tokenizer.json.
-
-        Another tokenizer's files in the folder are removed.
-
-        Raises:
-            InputError: if the folder holds a model of another family.
-        """
+    def files(self):
+        """Return vocab.json, merges.txt and tokenizer.json, {file name: text}."""
         content = json.loads(self.to_json())
         merges = (m if isinstance(m, str) else " ".join(m) for m in content["model"]["merges"])
-        files = {
+        return {
             "vocab.json": json.dumps(self._engine.get_vocab(), ensure_ascii=False),
             "merges.txt": "#version: 0.2\n" + "".join(f"{m}\n" for m in merges),
-            "tokenizer_config.json": as_json(self.settings()),
             "tokenizer.json": json.dumps(content, ensure_ascii=False, indent=2),
         }
-        write_tokenizer(folder, self, files)
+
+
+def read_vocabulary(path, merges_path):
+    """Return {token: id} of a vocab.json, and the token pairs of a merges.txt.
+
+    Raises:
+        InputError: if a file is missing or not UTF-8.
+    """
+    lines = read_token_lines(merges_path)
+    if lines and lines[0].startswith("#version"):
+        del lines[0]
+    return read_json(path), [tuple(line.split(" ")) for line in lines if line]
 
 
 def train_byte_level_bpe(texts, vocabulary_size, family="roberta", min_frequency=2):
@@ -126,7 +107,7 @@ def train_byte_level_bpe(texts, vocabulary_size, family="roberta", min_frequency
     Raises:
         InputError: if the size has no room for the bytes.
     """
-    special, alphabet = first_tokens(family, vocabulary_size)
+    special, alphabet = _first_tokens(family, vocabulary_size)
     engine = tokenizers.Tokenizer(models.BPE())
     engine.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
@@ -138,17 +119,37 @@ def train_byte_level_bpe(texts, vocabulary_size, family="roberta", min_frequency
     )
     engine.train_from_iterator(as_texts(texts), trainer)
     model = json.loads(engine.to_str())["model"]
-    return ByteLevelBpeTokenizer(
-        model["vocab"], [tuple(merge) for merge in model["merges"]], family
-    )
+    return ByteLevelBpeTokenizer(model["vocab"], map(tuple, model["merges"]), family)
 
 
-def first_tokens(family, vocabulary_size):
-    """Return the special tokens and the 256 bytes, the first entries of a family's vocabulary.
+def train_characters(texts, vocabulary_size, family="gpt2"):
+    """Build a vocabulary of the most frequent characters, such as Hangul syllables.
 
-    Raises:
-        InputError: if the size has no room for them.
+    All bytes are tokens too. A character that is absent from the texts, or that does not fit the
+    vocabulary, is encoded as its bytes, so there are no unknown tokens. No token holds two
+    characters, since merges stay within one. Arguments and errors are as in
+    `train_byte_level_bpe`.
     """
+    special, alphabet = _first_tokens(family, vocabulary_size)
+    counts = collections.Counter()
+    for text in as_texts(texts):
+        counts.update(text)
+    ids, merges = {token: i for i, token in enumerate([*special, *alphabet])}, []
+    engine = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    for character in sorted(counts, key=lambda one: (-counts[one], one)):
+        # A letter for each byte.
+        letters = "".join(piece for piece, _ in engine.pre_tokenize_str(character))
+        ends = [end for end in range(2, len(letters) + 1) if letters[:end] not in ids]
+        if len(ids) + len(ends) > vocabulary_size:
+            break
+        for end in ends:
+            ids[letters[:end]] = len(ids)
+            merges.append((letters[: end - 1], letters[end - 1]))
+    return ByteLevelBpeTokenizer(ids, merges, family)
+
+
+def _first_tokens(family, vocabulary_size):
+    """Return the special tokens and the 256 bytes, the first entries of a family's vocabulary."""
     special = list(dict.fromkeys(SPECIAL_TOKENS[family].tokens.values()))
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     if vocabulary_size < len(special) + len(alphabet):
@@ -157,26 +158,3 @@ def first_tokens(family, vocabulary_size):
             "for the 256 bytes and the special tokens."
         )
     return special, alphabet
-
-
-def read_merges(path):
-    """Read the token pairs of a merges.txt.
-
-    Raises:
-        InputError: if the file is missing or broken.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except FileNotFoundError:
-        raise InputError(f"{path} is missing; copy it beside vocab.json.") from None
-    except UnicodeDecodeError as e:
-        raise InputError(f"{path} is not UTF-8 text (byte {e.start}); copy it again.") from None
-    merges = []
-    for number, line in enumerate(lines, start=1):
-        if not line or (number == 1 and line.startswith("#version")):
-            continue
-        pair = line.split(" ")
-        if len(pair) != 2:
-            raise InputError(f"{path}, line {number}: {line!r} is not two tokens and a space.")
-        merges.append(tuple(pair))
-    return merges

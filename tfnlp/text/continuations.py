@@ -24,48 +24,31 @@ class Generated:
 
 
 def blank_texts(strategy):
-    """Return empty outputs for a blank source, as many as for any other source.
-
-    Args:
-        strategy: the decoding method, a `Greedy`, `Beam` or `Sample`.
-
-    Returns:
-        A list of `Generated` with empty text.
-    """
+    """Return empty `Generated`s for a blank source, as many as a strategy gives for any other."""
     if isinstance(strategy, Beam):
         return [Generated("", (), True, 0.0)] * strategy.best
-    return [Generated("", (), True, None)] * (
-        strategy.texts if isinstance(strategy, Sample) else 1
-    )
+    count = strategy.texts if isinstance(strategy, Sample) else 1
+    return [Generated("", (), True, None)] * count
 
 
 def unframed_ids(tokenizer, texts, before, after):
-    """Return the ids of each text without the special-token template, a list of lists.
+    """Return the ids of each text, a list of lists, without the special tokens around it.
 
     Args:
         tokenizer: from `tfnlp.text`.
         texts: a list of strings.
-        before: the number of special tokens before a text.
-        after: the number of special tokens after a text.
+        before, after: the number of special tokens before and after a text.
     """
     rows = (list(encoding.token_ids) for encoding in tokenizer.encode(texts))
     return [ids[before : len(ids) - after] for ids in rows]
 
 
 def continuation(tokenizer, prompt, generated):
-    """Return the text of generated ids, without the text of the prompt.
-
-    Args:
-        tokenizer: from `tfnlp.text`.
-        prompt: the ids of the prompt.
-        generated: the generated ids.
-    """
+    """Return the text of generated ids, without that of the ids of the prompt."""
     prompt_text, text = tokenizer.decode([*prompt]), tokenizer.decode([*prompt, *generated])
-    return (
-        text[len(prompt_text) :]
-        if text.startswith(prompt_text)
-        else tokenizer.decode([*generated])
-    )
+    if text.startswith(prompt_text):
+        return text[len(prompt_text) :]
+    return tokenizer.decode([*generated])
 
 
 def check_prompts(prompts, max_new_tokens, max_length):
@@ -80,10 +63,8 @@ def check_prompts(prompts, max_new_tokens, max_length):
         if not len(ids):
             raise InputError(f"prompts[{number}] has no token; give at least one.")
         if max_length is not None and len(ids) + max_new_tokens > max_length:
-            left = max_length - len(ids)
-            hint = f"or give max_new_tokens={left}" if left > 0 else "it alone is too long"
             raise InputError(
                 f"prompts[{number}] has {len(ids)} tokens, which with "
                 f"max_new_tokens={max_new_tokens} are more than the model's {max_length} "
-                f"positions; shorten it ({hint})."
+                "positions; shorten it, or generate less."
             )

@@ -119,25 +119,20 @@ class Encodings(collections.abc.Sequence):
             choices, L) for multiple choice.
         """
         rows = np.asarray(items, "int64")
-        if self.choices is not None:
-            rows = (rows[:, None] * self.choices + np.arange(self.choices)).ravel()
-        starts = self.starts[rows][:, None]
-        lengths = self.starts[rows + 1][:, None] - starts
+        if self.choices is not None:  # (items, choices)
+            rows = rows[:, None] * self.choices + np.arange(self.choices)
+        starts = self.starts[rows][..., None]
+        lengths = self.starts[rows + 1][..., None] - starts
         places = np.arange(lengths.max(initial=1))
-        mask = places < lengths  # (rows, L)
+        mask = places < lengths  # (B, L) or (B, choices, L)
         places = (starts + places)[mask]
-        shape = mask.shape
-        if self.choices is not None:
-            shape = (len(items), self.choices, shape[1])
-        inputs = {"padding_mask": mask.astype("int32").reshape(shape)}
-        for name, flat, fill in (
-            ("token_ids", self.token_ids, pad_token_id),
-            ("segment_ids", self.segment_ids, 0),
-        ):
-            values = np.full(mask.shape, fill, "int32")
-            values[mask] = flat[places]
-            inputs[name] = values.reshape(shape)
-        return inputs
+        token_ids, segment_ids = (
+            np.full(mask.shape, pad_token_id, "int32"),
+            np.zeros(mask.shape, "int32"),
+        )
+        token_ids[mask], segment_ids[mask] = self.token_ids[places], self.segment_ids[places]
+        inputs = {"padding_mask": mask.astype("int32"), "token_ids": token_ids}
+        return inputs | {"segment_ids": segment_ids}
 
     def select(self, kept):
         """Return the rows where `kept`, (rows,) bool, is true, with ids and segments alone."""
@@ -174,16 +169,15 @@ class Encodings(collections.abc.Sequence):
 
     def _row(self, row):
         span = slice(self.starts[row], self.starts[row + 1])
+        offsets, examples = self.offsets, self.examples
         return Encoding(
             self.token_ids[span].tolist(),
             self.segment_ids[span].tolist(),
             truncated=bool(self.truncated[row]),
-            offsets=None
-            if self.offsets is None
-            else list(map(tuple, self.offsets[span].tolist())),
+            offsets=None if offsets is None else list(map(tuple, offsets[span].tolist())),
             sources=_or_none(self.sources, span),
             words=_or_none(self.words, span),
-            example=None if self.examples is None else int(self.examples[row]),
+            example=None if examples is None else int(examples[row]),
         )
 
 

@@ -4,17 +4,17 @@
 assets/tokenizer/.
 """
 
-from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, read_merges
-from tfnlp.text.special_tokens import SPECIAL_TOKENS
-from tfnlp.text.tokenizer_files import FILES
+import contextlib
+
+from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, read_vocabulary
+from tfnlp.text.tokenizer_files import FILES, read_token_lines
 from tfnlp.text.unigram import UnigramTokenizer, read_sentencepiece
-from tfnlp.text.wordpiece import WordPieceTokenizer, read_vocabulary
+from tfnlp.text.wordpiece import CLASSES, WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
 
 ASSETS = "assets/tokenizer"
 ASSET_NAMES = ("vocabulary.txt", "vocabulary.json", "merges.txt", "vocabulary.spm")
-WORDPIECE = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer")
 BPE = {"RobertaTokenizer": "roberta", "GPT2Tokenizer": "gpt2"}
 UNIGRAM = {"AlbertTokenizer": "albert", "DebertaV3Tokenizer": "deberta-v2"}
 # Settings that change the ids, each with its only supported value.
@@ -70,51 +70,25 @@ def read_preset_tokenizer(folder):
                 f"{path}: {setting}={settings[setting]!r} is not supported, only {value!r}; make "
                 "the tokenizer without it, and save it again."
             )
-    try:
-        return _make(name, settings, folder / ASSETS)
-    except KeyError:
-        classes = ", ".join((*WORDPIECE, *BPE, *UNIGRAM))
-        raise InputError(
-            f"{path}: the class {name} is none that tfnlp reads of keras-hub; those are {classes}."
-        ) from None
-    except FileNotFoundError as e:
-        raise InputError(f"{e.filename} is missing; copy the preset again.") from None
+    assets = folder / ASSETS
+    if name in CLASSES:
+        tokens, names = read_token_lines(assets / "vocabulary.txt"), ("lowercase", "strip_accents")
+        return WordPieceTokenizer(tokens, *(settings.get(name, False) for name in names))
+    if name in BPE:
+        vocabulary = read_vocabulary(assets / "vocabulary.json", assets / "merges.txt")
+        return ByteLevelBpeTokenizer(*vocabulary, BPE[name], settings.get("add_prefix_space"))
+    if name in UNIGRAM:
+        pieces, character_map = read_sentencepiece(assets / "vocabulary.spm")
+        return UnigramTokenizer(pieces, UNIGRAM[name], False, True, character_map)
+    classes = ", ".join((*CLASSES, *BPE, *UNIGRAM))
+    raise InputError(
+        f"{path}: the class {name} is none that tfnlp reads of keras-hub; those are {classes}."
+    )
 
 
 def read_pad_token_id(folder):
     """Return the padding id of a preset's tokenizer, or None if tfnlp cannot read it."""
-    path, assets = folder / "tokenizer.json", folder / ASSETS
-    if not is_preset_file(path):
-        return None
-    name = read_json(path)["class_name"]
-    try:
-        if name in WORDPIECE:
-            return read_vocabulary(assets / "vocabulary.txt").index("[PAD]")
-        if name in BPE:
-            vocabulary = read_json(assets / "vocabulary.json")
-            return vocabulary[SPECIAL_TOKENS[BPE[name]].tokens["pad_token"]]
-        if name in UNIGRAM:
-            pieces = [piece for piece, _ in read_sentencepiece(assets / "vocabulary.spm")[0]]
-            return pieces.index(SPECIAL_TOKENS[UNIGRAM[name]].tokens["pad_token"])
-    except (InputError, FileNotFoundError, KeyError, ValueError):
-        pass  # `read_preset_tokenizer` raises the error
+    if is_preset_file(folder / "tokenizer.json"):
+        with contextlib.suppress(InputError):  # raised again where the tokenizer is loaded
+            return read_preset_tokenizer(folder).pad_token_id
     return None
-
-
-def _make(name, settings, assets):
-    if name in WORDPIECE:
-        return WordPieceTokenizer(
-            read_vocabulary(assets / "vocabulary.txt"),
-            lowercase=settings.get("lowercase", False),
-            strip_accents=settings.get("strip_accents", False),
-        )
-    if name in BPE:
-        return ByteLevelBpeTokenizer(
-            read_json(assets / "vocabulary.json"),
-            read_merges(assets / "merges.txt"),
-            BPE[name],
-            settings.get("add_prefix_space", False),
-        )
-    family = UNIGRAM[name]
-    pieces, character_map = read_sentencepiece(assets / "vocabulary.spm")
-    return UnigramTokenizer(pieces, family, False, True, character_map)

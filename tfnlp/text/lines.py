@@ -19,19 +19,17 @@ _BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)
 
 def check_file(path):
     """Raise an InputError if the file is missing or a folder."""
-    if not path.exists():
-        raise InputError(f"{path} does not exist; check the path.")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; give a file in it.")
+    if path.is_dir() or not path.exists():
+        problem = "is a folder; give a file in it"
+        if not path.exists():
+            problem = "does not exist; check the path"
+        raise InputError(f"{path} {problem}.")
 
 
 def holds_nothing(path):
     """Return whether a file is empty, after decompression if it is gzipped."""
-    path = pathlib.Path(path)
-    if path.stat().st_size == 0 or not path.name.lower().endswith(".gz"):
-        return path.stat().st_size == 0
     try:
-        with gzip.open(path) as file:
+        with (gzip.open if _is_gzipped(path) else open)(path, "rb") as file:
             return not file.read(1)
     except _BROKEN:
         return False  # reading the file raises the error
@@ -49,19 +47,17 @@ def read_lines(path, on_read=None):
             read so far.
 
     Raises:
-        InputError: if the file is missing, empty, not UTF-8 or not a whole gzip file, or a line
-            has a NUL byte or a CR before its end.
+        InputError: as in `decoded_lines`, and if the file is missing, empty or not a whole gzip
+            file.
     """
     path = pathlib.Path(path)
     check_file(path)
-    gzipped = path.name.lower().endswith(".gz")
     number, composed = 0, True
     try:
-        with open(path, "rb") as raw, gzip.open(raw) if gzipped else raw as file:
-            for number, line in enumerate(file, start=1):
+        with open(path, "rb") as raw, gzip.open(raw) if _is_gzipped(path) else raw as file:
+            for number, text in decoded_lines(file, path):
                 if on_read and number % LINES_BETWEEN == 0:
                     on_read(raw.tell())
-                text = _decoded(line, f"{path}, line {number}")
                 if composed and DECOMPOSED.search(text):
                     composed = False
                     # Not absl's logger, which the mobile runtime lacks.
@@ -83,7 +79,10 @@ def read_lines(path, on_read=None):
 
 
 def decoded_lines(file, name):
-    """Yield (number, text) of each line of an open binary file, as in `read_lines`.
+    """Yield (number, text) of each line of an open binary file, without the line end.
+
+    A byte order mark at the start is dropped on any line, since concatenated files have several.
+    Before a tab it is kept, as a character with a tag.
 
     Args:
         file: an iterable of lines of bytes.
@@ -93,25 +92,21 @@ def decoded_lines(file, name):
         InputError: if a line is not UTF-8, or has a NUL byte or a CR before its end.
     """
     for number, line in enumerate(file, start=1):
-        yield number, _decoded(line, f"{name}, line {number}")
+        try:
+            text = line.decode().rstrip("\r\n")
+        except UnicodeDecodeError as e:
+            raise InputError(
+                f"{name}, line {number}: byte {e.start + 1} of the line is not UTF-8; save the "
+                "file as UTF-8."
+            ) from None
+        if "\0" in text or "\r" in text:
+            byte = "NUL byte" if "\0" in text else "CR"
+            raise InputError(
+                f"{name}, line {number}: there is a {byte} within the line; save the file as "
+                "UTF-8, with LF or CRLF as line ends."
+            )
+        yield number, text if text.startswith("\ufeff\t") else text.removeprefix("\ufeff")
 
 
-def _decoded(line, place):
-    """Decode a line of bytes, without its line end.
-
-    A byte order mark at the start is dropped on any line, since concatenated files have several.
-    Before a tab it is kept, as a character with a tag.
-    """
-    try:
-        text = line.decode().rstrip("\r\n")
-    except UnicodeDecodeError as e:
-        raise InputError(
-            f"{place}: byte {e.start + 1} of the line is not UTF-8; save the file as UTF-8."
-        ) from None
-    if "\0" in text:
-        raise InputError(f"{place}: there is a NUL byte; take it out, or save the file as UTF-8.")
-    if "\r" in text:
-        raise InputError(
-            f"{place}: there is a CR within the line; save the file with LF or CRLF as line ends."
-        )
-    return text if text.startswith("\ufeff\t") else text.removeprefix("\ufeff")
+def _is_gzipped(path):
+    return path.name.lower().endswith(".gz")

@@ -7,10 +7,11 @@ import re
 import numpy as np
 
 from tfnlp.text.encoding import EncodingsBuilder
+from tfnlp.text.lines import check_file
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
-from tfnlp.text.text_arguments import as_pairs, as_texts, check_whole
-from tfnlp.text.tokenizer_files import read_settings, write_tokenizer
-from tfnlp.text.unigram import UnigramTokenizer, read_sentencepiece
+from tfnlp.text.text_arguments import as_pairs, as_texts, room_for_text
+from tfnlp.text.tokenizer_files import read_settings, save_tokenizer
+from tfnlp.text.unigram import UnigramTokenizer, read_sentencepiece, sentencepiece_package
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import as_json, read_json
 
@@ -38,22 +39,18 @@ class MarianTokenizer:
     """
 
     family = "marian"
+    mask_token_id = None
 
     def __init__(self, source, target, tokens, target_tokens=None):
-        import sentencepiece
-
         self._models, self._tokens = (source, target), dict(tokens)
         self._other_tokens = target_tokens
-        for token in TOKENS.values():
-            if token not in self._tokens:
-                raise InputError(f"The tokens lack {token}, which marian's input needs.")
-        self._engine = sentencepiece.SentencePieceProcessor(model_proto=source)
+        SPECIAL_TOKENS["marian"].check_in(self._tokens)
+        engine = sentencepiece_package().SentencePieceProcessor
+        self._engine = engine(model_proto=source)
         self._names = {i: token for token, i in self._tokens.items()}
-        roles = ("pad_token", "unk_token", "eos_token")
-        ids = [self._tokens[TOKENS[role]] for role in roles]
+        ids = [self._tokens[TOKENS[role]] for role in ("pad_token", "unk_token", "eos_token")]
         self.pad_token_id, self.unknown_token_id, self._end = ids
-        self.mask_token_id = None
-        self._special_ids = set(ids)
+        self.special_token_ids = sorted({*ids})
 
     @property
     def target(self):
@@ -66,11 +63,6 @@ class MarianTokenizer:
     def vocabulary_size(self):
         """V, the number of tokens."""
         return len(self._tokens)
-
-    @property
-    def special_token_ids(self):
-        """The ids of special tokens, which no text contains, in ascending order."""
-        return sorted(self._special_ids)
 
     def token_id(self, token):
         """Return the id of a token, or None if it has none."""
@@ -95,36 +87,20 @@ class MarianTokenizer:
         return pieces
 
     def encode(self, texts, pairs=None, max_length=None):
-        """Encode texts or pairs of texts as ids that end with the end token.
+        """Encode texts or pairs of texts as in `Tokenizer.encode`, with the end token behind.
 
-        Args:
-            texts: a list of strings; an empty one gives the end token alone.
-            pairs: the second texts, one for each; or None.
-            max_length: the maximum number of ids of an encoding, including the end token; None for
-                no limit.
-
-        Returns:
-            `Encodings`, a sequence of `Encoding`.
-
-        Raises:
-            InputError: if a text is not a string, or `max_length` leaves no room for one.
+        A text that is too long, or a pair of texts, is cut at its end.
         """
-        if max_length is not None:
-            check_whole(max_length=max_length)
-            if max_length < 2:
-                raise InputError(
-                    f"max_length={max_length} leaves no room for a text beside 1 special token; "
-                    "give at least 2."
-                )
+        room = None if max_length is None else room_for_text(max_length, special=1)
         rows = EncodingsBuilder()
         columns = [as_texts(texts)] if pairs is None else as_pairs(texts, pairs)
         for row in zip(*columns, strict=True):
             parts = [self._ids(text) for text in row]
             ids = [i for part in parts for i in part]
             segments = [number for number, part in enumerate(parts) for _ in part]
-            room = len(ids) if max_length is None else max_length - 1
             last = segments[:room][-1] if ids else 0
-            rows.add_ids([*ids[:room], self._end], [*segments[:room], last], len(ids) > room)
+            truncated = room is not None and len(ids) > room
+            rows.add_ids([*ids[:room], self._end], [*segments[:room], last], truncated)
         return rows.finish()
 
     def encode_closed(self, texts, end_token_id):
@@ -141,32 +117,19 @@ class MarianTokenizer:
         return encodings.padded(range(len(encodings)), self.pad_token_id)
 
     def decode(self, token_ids):
-        """Decode ids to text, without special tokens.
-
-        Args:
-            token_ids: (L,) integers, or a list of lists or (B, L) of them.
-
-        Returns:
-            A string, or a list with a string for each row.
-        """
+        """Decode ids to text, without special tokens, as in `Tokenizer.decode`."""
         if any(np.ndim(row) for row in token_ids):
             return [self.decode(row) for row in token_ids]
-        ids = [int(i) for i in token_ids]
-        pieces = [self._names.get(i, "") for i in ids if i not in self._special_ids]
+        ids = (int(i) for i in token_ids)
+        pieces = [self._names.get(i, "") for i in ids if i not in self.special_token_ids]
         return "".join(pieces).replace("▁", " ").strip()
 
-    def save(self, folder):
-        """Write source.spm, target.spm, vocab.json and the settings, as `transformers` does.
+    def settings(self):
+        """Return the fields of a tokenizer_config.json."""
+        separate = {"separate_vocabs": self._other_tokens is not None}
+        return {"tokenizer_class": SPECIAL_TOKENS["marian"].tokenizer_class, **TOKENS, **separate}
 
-        Files of another tokenizer in the folder are removed.
-
-        Raises:
-            InputError: if the folder holds a model of another family.
-        """
-        separate = self._other_tokens is not None
-        settings = {"tokenizer_class": SPECIAL_TOKENS["marian"].tokenizer_class, **TOKENS}
-        settings = as_json(settings | {"separate_vocabs": separate})
-        write_tokenizer(folder, self, {"tokenizer_config.json": settings} | self.files())
+    save = save_tokenizer
 
     def files(self):
         """Return the files that define the tokenizer, {file name: bytes or text}."""
@@ -179,8 +142,7 @@ class MarianTokenizer:
     @classmethod
     def from_files(cls, files):
         """Build the tokenizer from the result of `files`."""
-        other = files.get("target_vocab.json")
-        tokens = json.loads(files["vocab.json"])
+        tokens, other = json.loads(files["vocab.json"]), files.get("target_vocab.json")
         other = None if other is None else json.loads(other)
         return cls(files["source.spm"], files["target.spm"], tokens, other)
 
@@ -191,9 +153,6 @@ class MarianTokenizer:
 def read_marian(folder):
     """Load the tokenizer of a Marian folder.
 
-    Args:
-        folder: a path.
-
     Returns:
         A `UnigramTokenizer` if both languages share one model and its ids, as in models trained by
         tfnlp; else the `MarianTokenizer` of the sources.
@@ -202,25 +161,19 @@ def read_marian(folder):
         InputError: if a file is missing or broken.
     """
     folder = pathlib.Path(folder)
-    paths = [folder / name for name in ("source.spm", "target.spm")]
+    paths = folder / "source.spm", folder / "target.spm"
     for path in paths:
-        if not path.exists():
-            raise InputError(f"{path} is missing; copy the tokenizer's files into the folder.")
+        check_file(path)
     source, target = (path.read_bytes() for path in paths)
-    tokens = read_json(folder / "vocab.json")
-    settings = read_settings(folder)
-    other = None
-    if settings.get("separate_vocabs"):
-        other = read_json(folder / "target_vocab.json")
     pieces, character_map = read_sentencepiece(paths[0])
+    tokens, settings = read_json(folder / "vocab.json"), read_settings(folder)
+    separate = settings.get("separate_vocabs")
+    numbered = [(piece, i) for i, (piece, _) in enumerate(pieces)]
     try:
-        if source == target and other is None and list(tokens.items()) == _numbered(pieces):
+        if source == target and not separate and list(tokens.items()) == numbered:
             lowercase = settings.get("do_lower_case")
             return UnigramTokenizer(pieces, "marian", lowercase, character_map=character_map)
+        other = read_json(folder / "target_vocab.json") if separate else None
         return MarianTokenizer(source, target, tokens, other)
     except InputError as e:
         raise InputError(f"{folder}: {e}") from None
-
-
-def _numbered(pieces):
-    return [(piece, i) for i, (piece, _) in enumerate(pieces)]

@@ -1,28 +1,21 @@
 """Labelled texts from TSV, CSV, JSON and JSON Lines files, plain or gzipped."""
 
+import csv
 import dataclasses
+import json
 import math
 import pathlib
 
-from tfnlp.text.columns import FORMATS, format_of, read_columns, read_header
-from tfnlp.text.json_data import read_json_data
-from tfnlp.text.lines import read_lines
-from tfnlp.utils.errors import InputError
-
-__all__ = [
-    "FORMATS",
-    "Examples",
-    "check_label_names",
-    "read_columns",
-    "read_every_text",
-    "read_examples",
-    "read_header",
-    "read_json_data",
-    "read_lines",
-]
+from tfnlp.text.lines import check_file, read_lines
+from tfnlp.text.text_arguments import well_formed
+from tfnlp.utils.errors import ColumnError, InputError
 
 # File name endings with columns; in other files a line is a text.
 TABLES = (".tsv", ".csv", ".json", ".jsonl")
+FORMATS = (*TABLES, ".txt")
+# The csv module limits fields to 131,072 characters by default, and accepts no limit above that of
+# a C long.
+_LONGEST_FIELD = 2**31 - 1
 
 
 @dataclasses.dataclass
@@ -67,19 +60,13 @@ def read_examples(
             matters.
 
     Raises:
-        InputError: if the file is missing, empty, of an unknown format or not UTF-8; if a column
-            is missing, or requested of a `.txt` file; if a line has the wrong number of columns,
-            an empty label, a label that is not in `label_names`, or, without those, a label that
-            is the same number as another in a different spelling (1 and 1.0).
+        InputError: as in `read_columns`; if a line has an empty label, a label that is not in
+            `label_names`, or, without those, a label that is the same number as another in a
+            different spelling (1 and 1.0).
     """
     path = pathlib.Path(path)
     columns = [c for c in (text_column, pair_column, label_column) if c]
-    if format_of(path) == ".txt":
-        if pair_column or label_column:
-            raise InputError(
-                f"{path} has no column {pair_column or label_column!r}, as each line of a .txt "
-                "file is a text; give a .tsv, .csv, .json or .jsonl file, or ask for no column."
-            )
+    if format_of(path) == ".txt" and columns == [text_column]:
         return Examples([text for _, text in read_lines(path)])
     texts, pairs, labels = [], [], []
     for place, row in read_columns(path, columns):
@@ -87,12 +74,7 @@ def read_examples(
         if pair_column:
             pairs.append(row[pair_column])
         if label_column:
-            label = row[label_column].strip()
-            if not label:
-                raise InputError(
-                    f"{path}, {place}: {label_column} is empty; give each text a label."
-                )
-            labels.append((place, label))
+            labels.append((place, row[label_column].strip()))
     examples = Examples(texts, pairs if pair_column else None)
     if label_column:
         examples.label_names = list(label_names or _label_names(path, labels))
@@ -110,31 +92,89 @@ def read_every_text(path, column="text"):
             end in .gz.
         column: the column of the texts, if there are columns.
 
-    Returns:
-        A generator of strings.
-
     Raises:
         InputError: as in `read_columns` and `read_lines`.
     """
     path = pathlib.Path(path)
-    if path.name.lower().removesuffix(".gz").endswith(TABLES):
+    if has_columns(path):
         return (row[column] for _, row in read_columns(path, [column]))
     return (text for _, text in read_lines(path))
+
+
+def read_columns(path, columns, on_read=None):
+    """Read columns of a TSV, CSV, JSON or JSON Lines file.
+
+    In JSON, a column may be a path to a nested field, such as "labels.real-label".
+
+    Args:
+        path: the file.
+        columns: the column names.
+        on_read: the progress callback of `read_lines`.
+
+    Returns:
+        A generator of (place, {column: value}). The place is "line 3", or "example 3" of a JSON
+        file, as in error messages.
+
+    Raises:
+        InputError: if the file is missing, without data, of an unknown format or not UTF-8, a
+            column is missing or duplicated, or a line has the wrong number of columns.
+    """
+    path = pathlib.Path(path)
+    row = None
+    for row in (_json_rows if _is_json(path) else _table_rows)(path, columns, on_read):
+        yield row
+    if row is None:
+        raise InputError(f"{path} holds no examples; it needs at least one line of data.")
+
+
+def read_header(path):
+    """Return the column names of a TSV or CSV file, or all field names in a JSON file."""
+    path = pathlib.Path(path)
+    if _is_json(path):
+        return list(dict.fromkeys(name for _, value in _objects(path) for name in value))
+    return _header(_records(path))
+
+
+def read_json_data(path):
+    """Load a JSON file, plain or gzipped.
+
+    JSON can hold a lone UTF-16 surrogate, for example if a text was cut inside an emoji, which
+    cannot be written as UTF-8. Each becomes U+FFFD, so offsets stay valid.
+
+    Raises:
+        InputError: as in `read_lines`, and if the file is not JSON.
+    """
+    return _parse(path, 1, "\n".join(line for _, line in read_lines(path)))
+
+
+def has_columns(path):
+    """Return whether the name of a `Path` is that of a file with columns."""
+    return path.name.lower().removesuffix(".gz").endswith(TABLES)
+
+
+def format_of(path):
+    """Return the format of a file by its name, one of `FORMATS`.
+
+    Raises:
+        InputError: if there is no such file, or its name has another ending.
+    """
+    check_file(path)
+    suffix = pathlib.Path(path.name.lower().removesuffix(".gz")).suffix
+    if suffix not in FORMATS:
+        raise InputError(
+            f"{path} must end in one of {', '.join(FORMATS)} (and .gz, if gzipped) to tell "
+            "its format."
+        )
+    return suffix
 
 
 def check_label_names(names, least=1):
     """Raise an InputError for fewer than `least` labels, or an empty or duplicate one."""
     names = [str(name).strip() for name in names or []]
-    seen = set()
-    for name in names:
-        if not name:
-            raise InputError("One of the labels is empty; give each a name.")
-        if name in seen:
-            raise InputError(f"The label {name!r} is given twice; give each label once.")
-        seen.add(name)
-    if len(names) < least:
+    if len({*names} - {""}) < max(least, len(names)):
+        shown = ", ".join(names) or "none"
         raise InputError(
-            f"There must be at least {least} labels; given: {', '.join(names) or 'none'}."
+            f"There must be at least {least} labels, all different and none empty; given: {shown}."
         )
 
 
@@ -171,22 +211,22 @@ def as_number(text):
 
 def _label_names(path, labels):
     """Return the labels of a file, sorted, by number if all are numbers."""
-    names = sorted({label for _, label in labels})
+    names = sorted({label for _, label in labels} - {""})
     try:
-        numbers = [as_number(name) for name in names]
+        numbers = {name: as_number(name) for name in names}
     except ValueError:
         return names
-    if not all(map(math.isfinite, numbers)):  # "nan" cannot be sorted among numbers
+    if not all(map(math.isfinite, numbers.values())):  # "nan" cannot be sorted among numbers
         return names
     spellings = {}
     for place, label in labels:
-        first = spellings.setdefault(as_number(label), label)
+        first = spellings.setdefault(numbers.get(label), label)
         if label != first:
             raise InputError(
                 f"{path}, {place}: label {label!r} is the number of label {first!r}; write "
                 "them alike, or give all labels."
             )
-    return sorted(names, key=as_number)
+    return sorted(names, key=numbers.get)
 
 
 def _label_ids(path, labels, names):
@@ -200,3 +240,122 @@ def _label_ids(path, labels, names):
                 "those of the model or of `labels`, or without them of the training file."
             )
     return [ids[label] for _, label in labels]
+
+
+def _is_json(path):
+    return format_of(path) in (".json", ".jsonl")
+
+
+def _json_rows(path, columns, on_read):
+    for place, value in _objects(path, on_read):
+        yield place, {column: _field_text(path, place, value, column) for column in columns}
+
+
+def _objects(path, on_read=None):
+    """Yield (place, object) of a JSON or JSON Lines file."""
+    if format_of(path) == ".jsonl":
+        values = (
+            (f"line {number}", _parse(path, number, line))
+            for number, line in read_lines(path, on_read)
+            if line.strip()
+        )
+    else:
+        data = read_json_data(path)
+        data = data.get("data") if isinstance(data, dict) else data
+        if not isinstance(data, list):
+            raise InputError(
+                f"{path} must hold a list of JSON objects, or one as its 'data'; if it holds an "
+                "object a line, end its name in .jsonl."
+            )
+        values = ((f"example {number}", value) for number, value in enumerate(data, start=1))
+    for place, value in values:
+        if not isinstance(value, dict):
+            raise InputError(f"{path}, {place}: must be a JSON object.")
+        yield place, value
+
+
+def _field_text(path, place, value, column):
+    """Return a field of an object, or a nested one ("labels.real-label"), as a string."""
+    field = value
+    names = [column] if column in value else column.split(".")
+    for depth, name in enumerate(names):
+        if not isinstance(field, dict) or name not in field:
+            parent = ".".join(names[:depth]) or "it"
+            has = ", ".join(field) if field and isinstance(field, dict) else "no fields"
+            raise ColumnError(f"{path}, {place}: no field {column!r}; {parent} has {has}.", column)
+        field = field[name]
+    infinite = isinstance(field, float) and not math.isfinite(field)
+    if infinite or not isinstance(field, (str, int, float)):
+        raise InputError(f"{path}, {place}: field {column!r} must be a text or a number.")
+    return str(field)
+
+
+def _parse(path, first_line, text):
+    """Parse a JSON text that starts at the line `first_line` of a file."""
+    try:
+        return json.loads(text, object_hook=_well_formed_fields)
+    except json.JSONDecodeError as e:
+        line, message = first_line + e.lineno - 1, e.msg
+        if message == "Extra data" and line > first_line:
+            message += "; if each line is an object, end the name in .jsonl"
+    except (ValueError, RecursionError) as e:  # too long a number, or too deep nesting
+        line, message = first_line, e
+    raise InputError(f"{path}, line {line}: not valid JSON ({message}).")
+
+
+def _well_formed_fields(fields):
+    return {k: well_formed(v) if isinstance(v, str) else v for k, v in fields.items()}
+
+
+def _table_rows(path, columns, on_read):
+    records = _records(path, on_read)
+    header = _header(records)
+    places = {column: _place(path, header, column) for column in columns}
+    for number, record in records:
+        if not record and len(header) == 1:
+            record = [""]  # an empty text; with more columns, an empty line is skipped
+        if not record:
+            continue
+        if len(record) != len(header):
+            raise InputError(
+                f"{path}, line {number}: {len(record)} columns, but the header has "
+                f"{len(header)} ({', '.join(header)})."
+            )
+        yield f"line {number}", {column: record[place] for column, place in places.items()}
+
+
+def _header(records):
+    """Return the first non-empty record."""
+    return next((record for _, record in records if record), [])
+
+
+def _records(path, on_read=None):
+    """Yield (line number, values) of a TSV or CSV file; an empty list for an empty line."""
+    suffix, lines = format_of(path), read_lines(path, on_read)
+    if suffix == ".txt":
+        raise InputError(f"{path} has no columns; give a .tsv, .csv, .json or .jsonl file.")
+    if suffix == ".tsv":
+        for number, line in lines:
+            yield number, line.split("\t") if line else []
+        return
+    csv.field_size_limit(_LONGEST_FIELD)
+    # In strict mode a stray quote is an error; otherwise the field would swallow the file.
+    # Quotes count after a space too, as people write "a, b" by hand.
+    texts = (f"{text}\n" for _, text in lines)
+    reader = csv.reader(texts, strict=True, skipinitialspace=True)
+    try:
+        for record in reader:
+            yield reader.line_num, record
+    except csv.Error as e:
+        raise InputError(f"{path}, line {reader.line_num}: not valid CSV ({e}).") from None
+
+
+def _place(path, header, column):
+    if column not in header:
+        raise ColumnError(
+            f"{path} has no column {column!r}; its header (line 1) has {', '.join(header)}.",
+            column,
+        )
+    if header.count(column) > 1:
+        raise InputError(f"{path} has two columns {column!r}; rename one.")
+    return header.index(column)

@@ -27,51 +27,50 @@ class SpecialTokens:
     pair: str
     mask_takes_space: bool = True
 
-    def apply_to(self, engine):
-        """Add the special tokens and templates to an engine of `tokenizers`, and return it."""
+    def check_in(self, vocabulary):
+        """Raise an `InputError` if a vocabulary lacks a token; "[MASK]" may be added later."""
+        for token in self.tokens.values():
+            if token not in vocabulary and token != "[MASK]":
+                raise InputError(
+                    f"The vocabulary lacks {token}, which the input of a {self.tokenizer_class} "
+                    "needs."
+                )
+
+    def add_to(self, engine):
+        """Add the special tokens and templates to an engine of `tokenizers`."""
         for role, token in self.tokens.items():
             left = role == "mask_token" and self.mask_takes_space
             engine.add_special_tokens(
                 [tokenizers.AddedToken(token, lstrip=left, normalized=False, special=True)]
             )
-        used = {t for t in self.tokens.values() if t in self.pair}
-        engine.post_processor = processors.TemplateProcessing(
-            single=self.single,
-            pair=self.pair,
-            special_tokens=[(t, engine.token_to_id(t)) for t in sorted(used)],
-        )
-        return engine
+        engine.post_processor = self.template(engine)
+
+    def template(self, engine):
+        """Return the post-processor that adds the special tokens to texts and pairs."""
+        used = sorted({token for token in self.tokens.values() if token in self.pair})
+        ids = [(token, engine.token_to_id(token)) for token in used]
+        return processors.TemplateProcessing(self.single, self.pair, ids)
 
 
-def _bracketed(unknown="[UNK]", pad="[PAD]"):
-    return {
-        "pad_token": pad,
-        "unk_token": unknown,
-        "cls_token": "[CLS]",
-        "sep_token": "[SEP]",
-        "mask_token": "[MASK]",
-    }
+def _tokens(**tokens):
+    return {f"{role}_token": token for role, token in tokens.items()}
+
+
+def _bracketed(unk="[UNK]", pad="[PAD]"):
+    return _tokens(pad=pad, unk=unk, cls="[CLS]", sep="[SEP]", mask="[MASK]")
 
 
 _BERT_TEMPLATES = ("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1")
 
 # Keys are the model_type of config.json.
 SPECIAL_TOKENS = {
+    "bert": SpecialTokens("BertTokenizer", _bracketed(), *_BERT_TEMPLATES),
     "gpt2": SpecialTokens(
-        "GPT2Tokenizer",
-        {"pad_token": "<|endoftext|>", "unk_token": "<|endoftext|>"},
-        "$A:0",
-        "$A:0 $B:1",
+        "GPT2Tokenizer", _tokens(pad="<|endoftext|>", unk="<|endoftext|>"), "$A:0", "$A:0 $B:1"
     ),
     "roberta": SpecialTokens(
         "RobertaTokenizer",
-        {
-            "cls_token": "<s>",
-            "pad_token": "<pad>",
-            "sep_token": "</s>",
-            "unk_token": "<unk>",
-            "mask_token": "<mask>",
-        },
+        _tokens(cls="<s>", pad="<pad>", sep="</s>", unk="<unk>", mask="<mask>"),
         "<s>:0 $A:0 </s>:0",
         "<s>:0 $A:0 </s>:0 </s>:0 $B:0 </s>:0",
     ),
@@ -79,15 +78,8 @@ SPECIAL_TOKENS = {
     "albert": SpecialTokens("AlbertTokenizer", _bracketed("<unk>", "<pad>"), *_BERT_TEMPLATES),
     "xlnet": SpecialTokens(
         "XLNetTokenizer",
-        {
-            "unk_token": "<unk>",
-            "bos_token": "<s>",
-            "eos_token": "</s>",
-            "cls_token": "<cls>",
-            "sep_token": "<sep>",
-            "pad_token": "<pad>",
-            "mask_token": "<mask>",
-        },
+        _tokens(unk="<unk>", bos="<s>", eos="</s>", cls="<cls>", sep="<sep>")
+        | _tokens(pad="<pad>", mask="<mask>"),
         "$A:0 <sep>:0 <cls>:2",
         "$A:0 <sep>:0 $B:1 <sep>:1 <cls>:2",
     ),
@@ -96,7 +88,7 @@ SPECIAL_TOKENS = {
     ),
     "marian": SpecialTokens(
         "MarianTokenizer",
-        {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"},
+        _tokens(eos="</s>", unk="<unk>", pad="<pad>"),
         "$A:0 </s>:0",
         "$A:0 $B:1 </s>:1",
     ),

@@ -95,8 +95,8 @@ def best_tags(sentences, windows, logits, names):
         sentences: lists of words.
         windows: from `Tokenizer.encode_words`.
         logits: (L, tags) for each window.
-        names: the tag names in order of their ids. A word without a token gets "O", or the first
-            name if there is no "O".
+        names: the tag names in order of their ids. A word without a token gets the name of
+            `outside`.
 
     Returns:
         A list of lists of names.

@@ -1,11 +1,17 @@
 """Validation of texts, pairs, sentences and numbers from callers."""
 
+import logging
 import math
+import numbers
 import operator
 import re
 import unicodedata
 
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import InputError, unknown_name
+
+# Each policy, and the fate of a text that is too long for a model: it is refused, loses its end,
+# or is left out.
+TOO_LONG = {"error": "refused", "cut": "cut", "skip": "skipped"}
 
 # Half of a UTF-16 surrogate pair: not text, but JSON and broken file names contain them.
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -26,18 +32,13 @@ def as_texts(texts, name="texts"):
     Raises:
         InputError: if an item is not a string, with its index.
     """
-    if isinstance(texts, str):
-        texts = [texts]
-    try:
-        texts = list(texts)
-    except TypeError:
-        raise InputError(f"{name}={texts!r} must be a list of strings.") from None
+    texts = _listed(texts)
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(
                 f"{name}[{i}] is {text!r}, not a string; leave it out, or give an empty one."
             )
-    return [_well_formed(text) for text in texts]
+    return [well_formed(text) for text in texts]
 
 
 def as_pairs(texts, pairs, names=("texts", "pairs")):
@@ -67,12 +68,7 @@ def as_sentences(sentences, name="sentences"):
     Raises:
         InputError: if a word is not a string, with its index.
     """
-    if isinstance(sentences, str):
-        sentences = [sentences]
-    try:
-        rows = [s.split() if isinstance(s, str) else list(s) for s in sentences]
-    except TypeError:
-        raise InputError(f"{name} must be a list of sentences, each a list of words.") from None
+    rows = [s.split() if isinstance(s, str) else _listed(s) for s in _listed(sentences)]
     for i, words in enumerate(rows):
         try:
             "".join(words).encode()
@@ -81,52 +77,92 @@ def as_sentences(sentences, name="sentences"):
     return rows
 
 
+def _listed(texts):
+    """Return a list; what is no sequence of texts becomes the only one."""
+    return list(texts) if hasattr(texts, "__iter__") and not isinstance(texts, str) else [texts]
+
+
+def well_formed(text):
+    """Return a text with U+FFFD for each lone surrogate."""
+    try:
+        text.encode()  # faster than a search
+    except UnicodeEncodeError:
+        return LONE_SURROGATE.sub("\ufffd", text)
+    return text
+
+
 def character_end(text, end):
     """Return the end of a span, moved behind the marks that belong to its last character.
 
     Normalisers drop a combining accent (U+0301) or compose it with the character before, as they
     do with the letters of a Hangul syllable. Tokens then end before them.
     """
-    while 0 < end < len(text) and _continues(text[end]):
+    while 0 < end < len(text) and (
+        unicodedata.category(text[end]).startswith("M") or _JAMO.match(text[end])
+    ):
         end += 1
     return end
 
 
-def check_whole(**numbers):
+def room_for_text(max_length, special):
+    """Return the number of text tokens in `max_length` beside some special ones.
+
+    Raises:
+        InputError: if there is none.
+    """
+    check_whole(max_length=max_length)
+    if max_length <= special:
+        raise InputError(
+            f"max_length={max_length} leaves no room for a text beside {special} special tokens; "
+            f"give at least {special + 1}."
+        )
+    return max_length - special
+
+
+def check_whole(**values):
     """Raise an `InputError` for a keyword argument that is not an integer."""
-    for name, value in numbers.items():
+    for name, value in values.items():
         try:
             operator.index(value)
         except TypeError:
             raise InputError(f"{name}={value!r} must be a whole number.") from None
 
 
-def check_at_least(least, **numbers):
+def check_at_least(least, **values):
     """Raise an `InputError` for a keyword argument that is not an integer of at least `least`."""
-    check_whole(**numbers)
-    for name, value in numbers.items():
+    check_whole(**values)
+    for name, value in values.items():
         if value < least:
             raise InputError(f"{name}={value} must be at least {least}.")
 
 
-def _continues(character):
-    return unicodedata.category(character).startswith("M") or _JAMO.match(character)
-
-
-def check_finite(**numbers):
+def check_finite(**values):
     """Raise an `InputError` for a keyword argument that is not a finite number."""
-    for name, value in numbers.items():
-        try:
-            finite = math.isfinite(value)
-        except TypeError:
-            finite = False
-        if not finite:
+    for name, value in values.items():
+        if not isinstance(value, numbers.Real) or not math.isfinite(value):
             raise InputError(f"{name}={value!r} must be a finite number.")
 
 
-def _well_formed(text):
-    try:
-        text.encode()  # faster than a search
-    except UnicodeEncodeError:
-        return LONE_SURROGATE.sub("\ufffd", text)
-    return text
+def check_too_long(too_long):
+    """Raise an `InputError` for a value that is not in `TOO_LONG`."""
+    if too_long not in TOO_LONG:
+        raise unknown_name("too_long", too_long, TOO_LONG)
+
+
+def warn_of_long(is_long, kind, name, limit, too_long):
+    """Log the number of texts that are too long, and the first of them; nothing if none is.
+
+    Args:
+        is_long: (n,) bool.
+        kind: a plural noun for the texts.
+        name: a function from a text's index to its name.
+        limit: the limit that they exceed, a string.
+        too_long: the policy, "cut" or "skip".
+    """
+    if is_long.any():
+        first, count = name(int(is_long.argmax())), f"{is_long.sum()} of {len(is_long)}"
+        # Not absl's logger, which the mobile runtime lacks.
+        logging.getLogger(__name__).warning(
+            f"{count} {kind} are longer than {limit}, {first} the first; "
+            f"they were {TOO_LONG[too_long]}."
+        )

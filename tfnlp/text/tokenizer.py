@@ -2,14 +2,24 @@
 
 import functools
 import json
+import pathlib
 import threading
+from typing import ClassVar
 
 import numpy as np
 import tokenizers
 from tokenizers import models, pre_tokenizers
 
 from tfnlp.text.encoding import Encoding, Encodings, EncodingsBuilder
-from tfnlp.text.text_arguments import as_pairs, as_sentences, as_texts, character_end, check_whole
+from tfnlp.text.text_arguments import (
+    as_pairs,
+    as_sentences,
+    as_texts,
+    character_end,
+    check_at_least,
+    room_for_text,
+)
+from tfnlp.text.tokenizer_files import read_settings, save_tokenizer
 from tfnlp.text.word_starts import WordStarts, bytes_of_name
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
@@ -31,6 +41,9 @@ _ENGINES = threading.Lock()
 class Tokenizer:
     """Tokenizer on an engine of Hugging Face's `tokenizers`.
 
+    A child declares its `family`, `special_tokens` and `fields`, {field of tokenizer_config.json:
+    argument}; `_read` gives the other arguments from a folder, and `files` writes them.
+
     Methods that take texts accept a single string as one text and read a lone surrogate as U+FFFD.
     They raise an `InputError` with the index of an item that is not a string.
 
@@ -38,6 +51,9 @@ class Tokenizer:
         engine: a `tokenizers.Tokenizer`.
         pad_token: the padding token.
     """
+
+    family = special_tokens = None
+    fields: ClassVar = {}
 
     def __init__(self, engine, pad_token):
         self._engine = engine
@@ -56,6 +72,33 @@ class Tokenizer:
     def from_json(cls, text, pad_token):
         """Build a tokenizer from the result of `to_json`."""
         return cls(tokenizers.Tokenizer.from_str(text), pad_token)
+
+    @classmethod
+    def from_folder(cls, folder, family=None):
+        """Load the tokenizer of a checkpoint folder, for a model of some family.
+
+        Raises:
+            InputError: if a file is missing, broken, or of another kind of tokenizer.
+        """
+        folder = pathlib.Path(folder)
+        arguments, settings = cls._read(folder, family)
+        try:
+            return cls(**arguments, **cls._options(settings | read_settings(folder)))
+        except InputError as e:
+            raise InputError(f"{folder}: {e}") from None
+
+    @classmethod
+    def _options(cls, settings):
+        """Return the arguments that the fields of a tokenizer_config.json give."""
+        return {name: settings[field] for field, name in cls.fields.items() if field in settings}
+
+    def settings(self):
+        """Return the fields of a tokenizer_config.json."""
+        options = {field: getattr(self, name) for field, name in self.fields.items()}
+        names = {"tokenizer_class": self.special_tokens.tokenizer_class}
+        return names | options | self.special_tokens.tokens
+
+    save = save_tokenizer
 
     @property
     def vocabulary_size(self):
@@ -117,10 +160,7 @@ class Tokenizer:
         return tokens
 
     def __call__(self, texts, pairs=None, max_length=None):
-        """Return the model inputs of a batch of texts, or of pairs of texts.
-
-        Args:
-            texts, pairs, max_length: as in `encode`.
+        """Return the model inputs of a batch, by `encode`.
 
         Returns:
             A dict of `token_ids`, `segment_ids` and `padding_mask`, (B, L) int32 each.
@@ -152,7 +192,7 @@ class Tokenizer:
             texts, pairs = as_pairs(texts, pairs)
             inputs = zip(texts, pairs, strict=True)
         if max_length is not None:
-            self._room(max_length, pair=pairs is not None)
+            self._room(max_length, pairs is not None)
         rows = EncodingsBuilder(offsets)
         engine = self._literal_engine if literal else self._engine
         for e in self._run(engine, inputs, len(texts), max_length, offsets):
@@ -160,23 +200,14 @@ class Tokenizer:
         return rows.finish()
 
     def encode_closed(self, texts, end_token_id):
-        """Encode texts for a translator, with the end token as the only special token.
-
-        Args:
-            texts: a list of strings.
-            end_token_id: the id that ends each text.
+        """Encode texts for a translator, with `end_token_id` as the only special token.
 
         Returns:
             `Encodings` with segment 0 alone.
-
-        Raises:
-            InputError: if a text is not a string.
         """
-        texts = as_texts(texts)
-        rows = EncodingsBuilder()
-        for e in self._run(
-            self._engine, texts, len(texts), None, offsets=False, add_special_tokens=False
-        ):
+        texts, rows = as_texts(texts), EncodingsBuilder()
+        options = {"offsets": False, "add_special_tokens": False}
+        for e in self._run(self._engine, texts, len(texts), None, **options):
             rows.add_ids([*e.ids, end_token_id], [0] * (len(e.ids) + 1))
         return rows.finish()
 
@@ -185,8 +216,7 @@ class Tokenizer:
 
         Args:
             sentences: a list of lists of words.
-            max_length: the maximum number of ids of a window, including special tokens.
-            stride: the number of tokens shared by consecutive windows.
+            max_length, stride: as in `encode_text_windows`.
 
         Returns:
             `Encodings` with `words`, `example`, and offsets within each word. A sentence that fits
@@ -194,13 +224,10 @@ class Tokenizer:
             next.
 
         Raises:
-            InputError: if a word is not a string, or `max_length` leaves no room for more
-                than `stride` tokens.
+            InputError: as in `encode_text_windows`, for words.
         """
         sentences = as_sentences(sentences)
-        return self._encode_as_windows(
-            self._word_engine, sentences, max_length, stride, words=True
-        )
+        return self._encode_as_windows(self._word_engine, sentences, max_length, stride, True)
 
     def encode_text_windows(self, texts, max_length, stride=0, literal=False):
         """Encode texts as windows of ids.
@@ -223,26 +250,22 @@ class Tokenizer:
 
     def _encode_as_windows(self, engine, inputs, max_length, stride, words=False):
         """Encode texts, or sentences of words if `words`, as overlapping windows."""
-        room = self._room(max_length, pair=False)
+        room = self._room(max_length)
         if not 0 <= stride < room:
             raise InputError(
                 f"stride={stride} must be at least 0 and below {room}, the tokens that a window "
                 f"of max_length={max_length} has beside the special ones."
             )
         rows = EncodingsBuilder(offsets=True, words=words, examples=True)
-        encodings = self._run(
-            engine, inputs, len(inputs), max_length, is_pretokenized=words, stride=stride
-        )
+        options = {"is_pretokenized": words, "stride": stride}
         step = room - stride  # tokens between the starts of consecutive windows
-        for i, first_window in enumerate(encodings):
-            previous = None
-            for window in (first_window, *first_window.overflowing):
-                continued = None
+        for i, first in enumerate(self._run(engine, inputs, len(inputs), max_length, **options)):
+            previous = continued = None
+            for window in (first, *first.overflowing):
                 if words:
                     of_tokens = [w for w in window.word_ids if w is not None]
-                    if previous and previous[step - 1] == of_tokens[0]:
-                        continued = of_tokens[0]
-                    previous = of_tokens
+                    is_cut = previous and previous[step - 1] == of_tokens[0]
+                    continued, previous = of_tokens[0] if is_cut else None, of_tokens
                 rows.add(window, example=i, continued=continued)
         return rows.finish()
 
@@ -275,26 +298,17 @@ class Tokenizer:
         """
         questions, contexts = as_pairs(questions, contexts, ("questions", "contexts"))
         room = self._room(max_length, pair=True)
-        check_whole(stride=stride, max_question_length=max_question_length)
-        if stride < 0 or max_question_length < 1:
-            raise InputError(
-                f"stride={stride} must be at least 0, and "
-                f"max_question_length={max_question_length} at least 1."
-            )
-        kept_questions = self._cut_questions(questions, min(max_question_length, room // 2))
-        longest = max((length for _, length in kept_questions.values()), default=0)
+        check_at_least(0, stride=stride)
+        check_at_least(1, max_question_length=max_question_length)
+        kept = self._cut_questions(questions, min(max_question_length, room // 2))
+        longest = max((length for _, length in kept.values()), default=0)
+        options = {"stride": min(stride, (room - longest) // 2), "strategy": "only_second"}
+        pairs = ((kept[q][0], context) for q, context in zip(questions, contexts, strict=True))
         rows = EncodingsBuilder(offsets=True, examples=True)
-        encodings = self._run(
-            self._engine,
-            ((kept_questions[q][0], c) for q, c in zip(questions, contexts, strict=True)),
-            len(questions),
-            max_length,
-            stride=min(stride, (room - longest) // 2),
-            strategy="only_second",
-        )
-        for i, first_window in enumerate(encodings):
-            truncated = kept_questions[questions[i]][0] != questions[i]
-            for window in (first_window, *first_window.overflowing):
+        encodings = self._run(self._engine, pairs, len(questions), max_length, **options)
+        for i, first in enumerate(encodings):
+            truncated = kept[questions[i]][0] != questions[i]
+            for window in (first, *first.overflowing):
                 rows.add(window, truncated, example=i)
         return rows.finish()
 
@@ -308,22 +322,11 @@ class Tokenizer:
             A string, or a list with a string for each row.
 
         Raises:
-            InputError: if a value is not an id, such as a label's -100.
+            OverflowError: if an id is negative, such as a label's -100.
         """
-        try:
-            nested = any(np.ndim(row) for row in token_ids)
-            ids = [] if nested else [int(i) for i in token_ids]
-        except (TypeError, ValueError):
-            raise InputError(
-                f"token_ids={token_ids!r} must be whole numbers, or lists of them."
-            ) from None
-        if nested:
+        if any(np.ndim(row) for row in token_ids):
             return [self.decode(row) for row in token_ids]
-        if ids and not 0 <= min(ids) <= max(ids) < 2**32:
-            raise InputError(
-                f"token_ids hold {min(ids)} to {max(ids)}, but ids are at least 0 and below 2**32."
-            )
-        return self._engine.decode([i for i in ids if i not in self._special_ids])
+        return self._engine.decode([i for i in map(int, token_ids) if i not in self._special_ids])
 
     def tokens(self, text):
         """Return the pieces of one text, without special tokens."""
@@ -332,52 +335,32 @@ class Tokenizer:
             self._engine.no_truncation()
             return self._engine.encode(text, add_special_tokens=False).tokens
 
-    @property
-    def num_special_tokens(self):
-        """The number of special tokens in a pair."""
-        return self._engine.num_special_tokens_to_add(is_pair=True)
-
     @functools.cached_property
     def _word_engine(self):
         """The engine for texts that are already split into words."""
         if not isinstance(self._engine.pre_tokenizer, pre_tokenizers.ByteLevel):
             return self._engine
         # Each word gets the space before it, as in running text.
-        return tokenizers.Tokenizer.from_str(
-            json.dumps(_with_prefix_space(json.loads(self._engine.to_str())))
-        )
+        settings = json.loads(self._engine.to_str(), object_hook=_with_prefix_space)
+        return tokenizers.Tokenizer.from_str(json.dumps(settings))
 
     @functools.cached_property
     def _literal_engine(self):
         """The engine that reads special tokens in texts as plain text, with the same ids."""
         if isinstance(self._engine.model, models.WordPiece):
             return self._engine  # reads them as text anyway
-        settings = json.loads(self.to_json())
-        dropped = {
-            token["content"]
-            for token in settings["added_tokens"]
-            if token["special"] and token["content"] not in UNKNOWN_TOKENS
-        }
-        return tokenizers.Tokenizer.from_str(json.dumps(_without_tokens(settings, dropped)))
+        dropped = {self.token(i) for i in self._special_ids} - {*UNKNOWN_TOKENS}
+        settings = _without_tokens(json.loads(self.to_json()), dropped)
+        return tokenizers.Tokenizer.from_str(json.dumps(settings))
 
-    def _room(self, max_length, pair):
-        """Return the number of text tokens that `max_length` leaves beside the special tokens."""
-        check_whole(max_length=max_length)
-        special = self._engine.num_special_tokens_to_add(is_pair=pair)
-        if max_length <= special:
-            raise InputError(
-                f"max_length={max_length} leaves no room for a text beside {special} special "
-                f"tokens; give at least {special + 1}."
-            )
-        return max_length - special
+    def _room(self, max_length, pair=False):
+        return room_for_text(max_length, self._engine.num_special_tokens_to_add(pair))
 
     def _cut_questions(self, questions, limit):
         """Return {question: (its kept text, its number of tokens)} with at most `limit` tokens."""
-        kept = {}
-        questions = list(dict.fromkeys(questions))
-        encodings = self._run(
-            self._engine, questions, len(questions), None, add_special_tokens=False
-        )
+        kept, questions = {}, dict.fromkeys(questions)
+        options = {"max_length": None, "add_special_tokens": False}
+        encodings = self._run(self._engine, questions, len(questions), **options)
         for question, e in zip(questions, encodings, strict=True):
             text, length, end = question, len(e.ids), limit
             # A cut word may have more pieces than it had before.
@@ -421,14 +404,9 @@ def text_batches(inputs):
 
 
 def _with_prefix_space(part):
-    """Return engine settings with every `add_prefix_space` set to True."""
-    if isinstance(part, list):
-        return [_with_prefix_space(x) for x in part]
-    if not isinstance(part, dict):
-        return part
-    # The vocabulary is skipped, as a token may equal the key.
-    settings = {k: v if k == "model" else _with_prefix_space(v) for k, v in part.items()}
-    return settings | ({"add_prefix_space": True} if "add_prefix_space" in part else {})
+    """Return an object of engine settings with `add_prefix_space`, if it has that, set to True."""
+    # In the vocabulary the name may be a token, with an id.
+    return part | {"add_prefix_space": True} if part.get("add_prefix_space") is False else part
 
 
 def _without_tokens(settings, tokens):

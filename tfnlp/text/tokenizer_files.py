@@ -2,8 +2,9 @@
 
 import pathlib
 
+from tfnlp.text.lines import check_file
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import atomic_replace, read_json, write_text
+from tfnlp.utils.files import as_json, atomic_replace, read_json, write_text
 
 # The files from which tfnlp or `transformers` loads tokenizers.
 FILES = (
@@ -30,6 +31,32 @@ def read_settings(folder):
     return read_json(path) if path.exists() else {}
 
 
+def read_engine(folder, kind):
+    """Read the folder's tokenizer.json, whose model must be of a kind of `tokenizers`."""
+    content = read_json(folder / "tokenizer.json")
+    model = content.get("model", {})
+    if model.get("type", "WordPiece") != kind or "vocab" not in model:
+        raise InputError(
+            f"{folder / 'tokenizer.json'} holds no {kind} tokenizer, which the folder must hold."
+        )
+    return content
+
+
+def read_token_lines(path):
+    """Return the lines of a tokenizer's text file, without the last one if it is empty.
+
+    Raises:
+        InputError: if the file is missing or not UTF-8.
+    """
+    check_file(path)
+    try:
+        # Not splitlines(): a token may be a Unicode line separator.
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except UnicodeDecodeError as e:
+        raise InputError(f"{path} is not UTF-8 text (byte {e.start}); save it as UTF-8.") from None
+    return lines if lines[-1] else lines[:-1]
+
+
 def check_tokenizer_family(folder, family, tokenizer_family):
     """Raise an `InputError` if the model in a folder needs another family's tokenizer.
 
@@ -43,19 +70,21 @@ def check_tokenizer_family(folder, family, tokenizer_family):
         )
 
 
-def write_tokenizer(folder, tokenizer, files):
-    """Write the files of a tokenizer, and remove those of an earlier one.
+def save_tokenizer(tokenizer, folder):
+    """Write a tokenizer's files and tokenizer_config.json, as `transformers` does.
+
+    Files of another tokenizer in the folder are removed; others are left alone.
 
     Args:
-        folder: the folder, created if needed; other files in it are left alone.
-        tokenizer: the tokenizer of the files.
-        files: {name: text or bytes}.
+        tokenizer: the tokenizer.
+        folder: the folder, created if needed.
 
     Raises:
         InputError: if a file cannot be written, or the folder's model is of another family.
     """
     folder = pathlib.Path(folder)
-    check_tokenizer_family(folder, read_family(folder), getattr(tokenizer, "family", None))
+    check_tokenizer_family(folder, read_family(folder), tokenizer.family)
+    files = {"tokenizer_config.json": as_json(tokenizer.settings()), **tokenizer.files()}
     for name, content in files.items():
         if isinstance(content, bytes):
             with atomic_replace(folder / name) as temporary:

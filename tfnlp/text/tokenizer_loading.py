@@ -2,9 +2,12 @@
 
 import numpy as np
 
-from tfnlp.text import byte_level_bpe, unigram
-from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, train_byte_level_bpe
-from tfnlp.text.character_vocabulary import train_characters
+from tfnlp.text import byte_level_bpe, unigram, wordpiece
+from tfnlp.text.byte_level_bpe import (
+    ByteLevelBpeTokenizer,
+    train_byte_level_bpe,
+    train_characters,
+)
 from tfnlp.text.keras_hub_tokenizer import ASSET_NAMES, ASSETS, is_preset, read_preset_tokenizer
 from tfnlp.text.marian import read_marian
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
@@ -14,17 +17,17 @@ from tfnlp.text.wordpiece import WordPieceTokenizer, train_wordpiece
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.hub import find_folder
 
-WORDPIECE_FAMILIES = ("bert", "distilbert", "electra")
-WORDPIECE_CLASSES = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer")
 # The families of each kind of tokenizer, the default first.
 KINDS = {
-    "wordpiece": WORDPIECE_FAMILIES,
+    "wordpiece": wordpiece.FAMILIES,
     "bpe": byte_level_bpe.FAMILIES,
     "unigram": unigram.FAMILIES,
     "characters": ("gpt2", "roberta", "deberta"),
 }
 # The families of the other tokenizer classes in tokenizer_config.json.
-OTHER_CLASSES = {tokens.tokenizer_class: family for family, tokens in SPECIAL_TOKENS.items()}
+OTHER_CLASSES = {
+    tokens.tokenizer_class: family for family, tokens in SPECIAL_TOKENS.items() if family != "bert"
+}
 # The files to download for a model on the Hub.
 FETCHED = ("config.json", *FILES, *(f"{ASSETS}/{name}" for name in ASSET_NAMES))
 
@@ -59,7 +62,7 @@ def load_tokenizer(folder):
         family = OTHER_CLASSES.get(name, default)
     # Korean models of many families use WordPiece, and no other kind has a vocab.txt.
     korean = name not in OTHER_CLASSES and (folder / "vocab.txt").exists()
-    if family in WORDPIECE_FAMILIES or name in WORDPIECE_CLASSES or korean:
+    if family in wordpiece.FAMILIES or name in wordpiece.CLASSES or korean:
         return WordPieceTokenizer.from_folder(folder)
     if family in byte_level_bpe.FAMILIES:
         return ByteLevelBpeTokenizer.from_folder(folder, family)
@@ -101,11 +104,10 @@ def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=None):
     family = family_of_kind(kind, family)
     if kind == "wordpiece":
         return train_wordpiece(texts, vocabulary_size, lowercase is not False), family
-    if kind == "bpe":
-        return train_byte_level_bpe(texts, vocabulary_size, family), family
-    if kind == "characters":
-        return train_characters(texts, vocabulary_size, family), family
-    return train_unigram(texts, vocabulary_size, family, lowercase), family
+    if kind == "unigram":
+        return train_unigram(texts, vocabulary_size, family, lowercase), family
+    train = train_characters if kind == "characters" else train_byte_level_bpe
+    return train(texts, vocabulary_size, family), family
 
 
 def family_of_kind(kind, family=None):

@@ -2,22 +2,18 @@
 
 import base64
 import json
-import pathlib
+from typing import ClassVar
 
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
-from tfnlp.text.sentencepiece_model import (
-    compiled_normalization,
-    read_sentencepiece,
-    sentencepiece_bytes,
-)
+from tfnlp.text.lines import check_file
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
 from tfnlp.text.text_arguments import as_texts
 from tfnlp.text.tokenizer import Tokenizer
-from tfnlp.text.tokenizer_files import read_settings, write_tokenizer
+from tfnlp.text.tokenizer_files import read_engine
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import as_json, read_json
+from tfnlp.utils.files import as_json
 
 # The SentencePiece file of each family.
 MODEL_FILES = {
@@ -45,6 +41,8 @@ class UnigramTokenizer(Tokenizer):
         InputError: if the pieces lack a special token.
     """
 
+    fields: ClassVar = {"do_lower_case": "lowercase", "keep_accents": "keep_accents"}
+
     def __init__(self, pieces, family, lowercase=None, keep_accents=False, character_map=None):
         self.family = family
         self.special_tokens = SPECIAL_TOKENS[family]
@@ -52,82 +50,41 @@ class UnigramTokenizer(Tokenizer):
         self.keep_accents = keep_accents
         self.character_map = character_map
         self.pieces = list(pieces)
-        names = {piece: i for i, (piece, _) in enumerate(pieces)}
-        for token in self.special_tokens.tokens.values():
-            if token not in names and token != "[MASK]":
-                raise InputError(f"The pieces lack {token}, which {family}'s input needs.")
-        unknown = names[self.special_tokens.tokens["unk_token"]]
-        engine = tokenizers.Tokenizer(models.Unigram(list(pieces), unk_id=unknown))
-        engine.normalizer = _normalizer(family, self.lowercase, keep_accents, character_map)
-        engine.pre_tokenizer = _pre_tokenizer(family)
+        names, tokens = [piece for piece, _ in self.pieces], self.special_tokens.tokens
+        self.special_tokens.check_in(names)
+        model = models.Unigram(self.pieces, unk_id=names.index(tokens["unk_token"]))
+        engine = _engine(model, family, self.lowercase, keep_accents, character_map)
         engine.decoder = decoders.Metaspace()
         if family == "marian":
             # A token that is dropped, such as an unknown one, leaves its space behind.
             strip = decoders.Replace(tokenizers.Regex("^ +| +$"), "")
             engine.decoder = decoders.Sequence([decoders.Metaspace(), decoders.Fuse(), strip])
-        super().__init__(
-            self.special_tokens.apply_to(engine), self.special_tokens.tokens["pad_token"]
-        )
+        self.special_tokens.add_to(engine)
+        super().__init__(engine, tokens["pad_token"])
 
     @classmethod
-    def from_folder(cls, folder, family):
-        """Load tokenizer.json, or the SentencePiece model file, of a checkpoint.
-
-        Raises:
-            InputError: if there is no such file, or it is broken or of another kind of tokenizer.
-        """
-        folder = pathlib.Path(folder)
-        settings = read_settings(folder)
-        if (folder / "tokenizer.json").exists():
-            pieces, character_map = _from_tokenizer_json(folder / "tokenizer.json", family)
-        elif (folder / MODEL_FILES[family]).exists():
-            pieces, character_map = read_sentencepiece(folder / MODEL_FILES[family])
+    def _read(cls, folder, family):
+        path = folder / MODEL_FILES[family]
+        if path.exists() and not (folder / "tokenizer.json").exists():
+            pieces, character_map = read_sentencepiece(path)
         else:
-            raise InputError(
-                f"{folder} holds neither tokenizer.json nor {MODEL_FILES[family]}; copy the "
-                "tokenizer's files into it."
-            )
-        try:
-            return cls(
-                pieces,
-                family,
-                settings.get("do_lower_case"),
-                settings.get("keep_accents", False),
-                character_map,
-            )
-        except InputError as e:
-            raise InputError(f"{folder}: {e}") from None
+            content = read_engine(folder, "Unigram")
+            pieces = [tuple(piece) for piece in content["model"]["vocab"]]
+            # Added tokens, such as DeBERTa's [MASK], follow the pieces.
+            late = sorted((t["id"], t["content"]) for t in content.get("added_tokens", []))
+            pieces += [(token, 0.0) for i, token in late if i >= len(pieces)]
+            steps = (content.get("normalizer") or {}).get("normalizers", [])
+            maps = [s["precompiled_charsmap"] for s in steps if s.get("type") == "Precompiled"]
+            character_map = base64.b64decode(maps[0]) if maps else None
+        return {"pieces": pieces, "family": family, "character_map": character_map}, {}
 
-    def settings(self):
-        """Return the fields of a tokenizer_config.json."""
-        return {
-            "tokenizer_class": self.special_tokens.tokenizer_class,
-            "do_lower_case": self.lowercase,
-            "keep_accents": self.keep_accents,
-            **self.special_tokens.tokens,
-        }
-
-    def save(self, folder):
-        """Write tokenizer_config.json and tokenizer.json, in the format of `transformers`.
-
-        For Marian it writes two identical SentencePiece files and vocab.json instead of
-        tokenizer.json. Files of another tokenizer in the folder are removed.
-
-        Raises:
-            InputError: if the folder holds a model of another family.
-        """
-        files = {"tokenizer_config.json": as_json(self.settings())}
-        if self.family == "marian":
-            tokens = self.special_tokens.tokens
-            special = set(tokens.values())
-            model = sentencepiece_bytes(
-                self.pieces, tokens["unk_token"], special, self.character_map
-            )
-            names = {piece: i for i, (piece, _) in enumerate(self.pieces)}
-            files |= {"source.spm": model, "target.spm": model, "vocab.json": as_json(names)}
-        else:
-            files["tokenizer.json"] = self.to_json()
-        write_tokenizer(folder, self, files)
+    def files(self):
+        """Return tokenizer.json; or, for Marian, both SentencePiece files and vocab.json."""
+        if self.family != "marian":
+            return {"tokenizer.json": self.to_json()}
+        model = _sentencepiece_bytes(self.pieces, self.special_tokens.tokens, self.character_map)
+        ids = as_json({piece: i for i, (piece, _) in enumerate(self.pieces)})
+        return {"source.spm": model, "target.spm": model, "vocab.json": ids}
 
 
 def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_accents=True):
@@ -136,26 +93,22 @@ def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_
     Args:
         texts: a list of strings.
         vocabulary_size: the maximum number of pieces, including special tokens.
-        family: "albert", "xlnet", "deberta-v2" or "marian".
-        lowercase: whether the tokenizer lowercases; the family's default where None.
+        family, lowercase: as in `UnigramTokenizer`.
         keep_accents: whether ALBERT keeps accents (XLNet never does).
 
     Returns:
         A `UnigramTokenizer`.
     """
-    style = SPECIAL_TOKENS[family]
+    tokens = SPECIAL_TOKENS[family].tokens
     lowercase = family == "albert" if lowercase is None else lowercase
     character_map = None
     if family == "marian":
-        character_map = compiled_normalization("nmt_nfkc_cf" if lowercase else "nmt_nfkc")
-    engine = tokenizers.Tokenizer(models.Unigram())
-    engine.normalizer = _normalizer(family, lowercase, keep_accents, character_map)
-    engine.pre_tokenizer = _pre_tokenizer(family)
-    special = list(dict.fromkeys(style.tokens.values()))
+        character_map = _compiled_normalization("nmt_nfkc_cf" if lowercase else "nmt_nfkc")
+    engine = _engine(models.Unigram(), family, lowercase, keep_accents, character_map)
     trainer = trainers.UnigramTrainer(
         vocab_size=vocabulary_size,
-        special_tokens=special,
-        unk_token=style.tokens["unk_token"],
+        special_tokens=list(dict.fromkeys(tokens.values())),
+        unk_token=tokens["unk_token"],
         show_progress=False,
     )
     try:
@@ -173,50 +126,82 @@ def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_
     return UnigramTokenizer(pieces, family, lowercase, keep_accents, character_map)
 
 
-def _normalizer(family, lowercase, keep_accents, character_map):
-    """Return the normaliser that the family's tokenizer of `transformers` has."""
-    steps = []
+def _engine(model, family, lowercase, keep_accents, character_map):
+    """Return an engine with the normalisation of the family's tokenizer of `transformers`."""
+    spaces = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
+    steps = [normalizers.Precompiled(character_map)] if character_map else []
     if family == "marian":
         # As in SentencePiece: apply its map, then collapse and strip spaces.
-        steps = [normalizers.Precompiled(character_map)] if character_map else []
-        steps.append(normalizers.Replace(tokenizers.Regex(" {2,}"), " "))
-        return normalizers.Sequence([*steps, normalizers.Replace(tokenizers.Regex("^ +| +$"), "")])
-    if family == "deberta-v2":
-        if lowercase:
-            steps.append(normalizers.Lowercase())
-        steps += [
-            normalizers.Replace(tokenizers.Regex(r"\s{2,}|[\n\r\t]"), " "),
-            normalizers.NFC(),
-            normalizers.Strip(left=False, right=True),
-        ]
-        return normalizers.Sequence(steps)
-    steps = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
-    if not keep_accents or family == "xlnet":
-        steps += [normalizers.NFKD(), normalizers.StripAccents()]
-    if lowercase:
-        steps.append(normalizers.Lowercase())
-    if character_map:
-        steps.append(normalizers.Precompiled(character_map))
-    return normalizers.Sequence(steps)
+        steps += [_replaced(" {2,}", " "), _replaced("^ +| +$", "")]
+    elif family == "deberta-v2":
+        steps = [normalizers.Lowercase()] if lowercase else []
+        steps += [_replaced(r"\s{2,}|[\n\r\t]", " "), normalizers.NFC()]
+        steps.append(normalizers.Strip(left=False, right=True))
+    else:
+        spaces = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), spaces])
+        last = [*([normalizers.Lowercase()] if lowercase else []), *steps]
+        steps = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
+        if not keep_accents or family == "xlnet":
+            steps += [normalizers.NFKD(), normalizers.StripAccents()]
+        steps += last
+    engine = tokenizers.Tokenizer(model)
+    engine.normalizer, engine.pre_tokenizer = normalizers.Sequence(steps), spaces
+    return engine
 
 
-def _pre_tokenizer(family):
-    space = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
-    if family in ("deberta-v2", "marian"):
-        return space
-    return pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), space])
+def _replaced(pattern, text):
+    return normalizers.Replace(tokenizers.Regex(pattern), text)
 
 
-def _from_tokenizer_json(path, family):
-    content = read_json(path)
-    if content.get("model", {}).get("type") != "Unigram":
-        raise InputError(
-            f"{path} is not a SentencePiece unigram tokenizer; a {family} folder must hold one."
-        )
-    pieces = [tuple(piece) for piece in content["model"]["vocab"]]
-    # Added tokens, such as DeBERTa's [MASK], follow the pieces.
-    late = sorted((t["id"], t["content"]) for t in content.get("added_tokens", []))
-    pieces += [(token, 0.0) for i, token in late if i >= len(pieces)]
-    steps = (content.get("normalizer") or {}).get("normalizers", [])
-    maps = [s["precompiled_charsmap"] for s in steps if s.get("type") == "Precompiled"]
-    return pieces, base64.b64decode(maps[0]) if maps else None
+def sentencepiece_package():
+    """Import `sentencepiece` and its protobuf messages; the device runtime lacks both."""
+    import sentencepiece.sentencepiece_model_pb2
+
+    return sentencepiece
+
+
+def read_sentencepiece(path):
+    """Read the pieces of a SentencePiece model and its compiled normalisation, or None.
+
+    Raises:
+        InputError: if the file is missing or broken, or not a unigram model.
+    """
+    from google.protobuf.message import DecodeError
+
+    check_file(path)
+    model = sentencepiece_package().sentencepiece_model_pb2.ModelProto()
+    try:
+        model.ParseFromString(path.read_bytes())
+        is_unigram = model.trainer_spec.model_type == model.trainer_spec.UNIGRAM
+    except DecodeError:
+        is_unigram = False
+    if not is_unigram:
+        raise InputError(f"{path} is no SentencePiece unigram model; copy the file again.")
+    pieces = [(piece.piece, piece.score) for piece in model.pieces]
+    return pieces, model.normalizer_spec.precompiled_charsmap or None
+
+
+def _sentencepiece_bytes(pieces, tokens, character_map):
+    """Return the contents of a SentencePiece model file, the inverse of `read_sentencepiece`."""
+    model = sentencepiece_package().sentencepiece_model_pb2.ModelProto()
+    names = [piece for piece, _ in pieces]
+    kinds, unknown = model.SentencePiece, tokens["unk_token"]
+    special = dict.fromkeys(tokens.values(), kinds.CONTROL) | {unknown: kinds.UNKNOWN}
+    for piece, score in pieces:
+        model.pieces.add(piece=piece, score=score, type=special.get(piece, kinds.NORMAL))
+    trainer, normalizer = model.trainer_spec, model.normalizer_spec
+    trainer.model_type, trainer.vocab_size = trainer.UNIGRAM, len(pieces)
+    trainer.unk_id, trainer.unk_piece = names.index(unknown), unknown
+    trainer.bos_id = trainer.eos_id = trainer.pad_id = -1
+    normalizer.name = "user_defined"
+    normalizer.precompiled_charsmap = character_map or b""
+    return model.SerializeToString(deterministic=True)
+
+
+def _compiled_normalization(rule):
+    """Return a normalisation rule of SentencePiece, such as "nmt_nfkc", compiled to bytes."""
+    package = sentencepiece_package()
+    spec = package.sentencepiece_model_pb2.NormalizerSpec()
+    normalizer = package.SentencePieceNormalizer(rule_name=rule)
+    spec.ParseFromString(normalizer.serialized_normalizer_spec())
+    return spec.precompiled_charsmap
