@@ -12,7 +12,7 @@ from tfnlp.tasks.regression import ScoredExamples
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text import Examples
 from tfnlp.text.batches import IGNORED
-from tfnlp.training import FineTuner, RunFolder, Splits, TrainingConfig, encode_batches, finetune
+from tfnlp.training import FineTuner, FineTuning, RunFolder, Splits, TrainingConfig, encode_batches
 from tfnlp.training.adversarial import AdversarialRegularizer
 
 
@@ -64,7 +64,7 @@ def test_every_task_is_learned(name, adversarial, tiny_config, tokenizer, tmp_pa
     regularizer = AdversarialRegularizer(model, task.outputs, 0.5) if adversarial else None
     config = TrainingConfig(epochs=8, batch_size=8, learning_rate=2e-3)
     run = RunFolder(tmp_path / "run", {})
-    figures = finetune(
+    figures = FineTuning(
         task,
         model,
         tokenizer,
@@ -72,7 +72,7 @@ def test_every_task_is_learned(name, adversarial, tiny_config, tokenizer, tmp_pa
         config=config,
         run=run,
         regularizer=regularizer,
-    )
+    ).run_all()
     assert figures[f"dev_{task.monitor}"] > 0.95
     assert "dev_only_answer" not in figures
     check_dev_loss_and_baseline(task, tokenizer, train, dev, run, figures)

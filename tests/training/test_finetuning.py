@@ -1,4 +1,4 @@
-"""`finetune` picks the best epoch on dev, and reports that model, each split by itself."""
+"""`FineTuning` picks the best epoch on dev, and reports that model, each split by itself."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ from tfnlp.tasks.multiple_choice import Choices
 from tfnlp.tasks.regression import ScoredExamples
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text.readers import Examples
-from tfnlp.training import RunFolder, Splits, TrainingConfig, finetune
+from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig
 from tfnlp.training.finetuning import check_varied
 from tfnlp.utils.errors import InputError
 
@@ -58,9 +58,9 @@ def test_the_best_epoch_on_dev_is_reported_and_test_is_scored_by_itself(
     model = build_model(one_layer, "classifier", 2)
     config = TrainingConfig(epochs=3, batch_size=4, learning_rate=1e-2)
     run = RunFolder(tmp_path / "run", {})
-    figures = finetune(
+    figures = FineTuning(
         task, model, tokenizer, Splits(TRAIN, DEV, 16, TEST), config=config, run=run
-    )
+    ).run_all()
     assert [examples for examples, _ in task.calls] == [DEV, DEV, DEV, DEV, TEST]
     assert [m["val_accuracy"] for m in run.metrics()] == [0.5, 0.9, 0.4]
     by_epoch = [logits for _, logits in task.calls[:3]]
@@ -86,7 +86,9 @@ def test_other_examples_or_another_model_are_noticed_on_resuming(one_layer, toke
         task = Classification(list(labels))
         model = build_model(model_config, "classifier", 2)
         run = RunFolder(tmp_path / "run", flags)
-        return finetune(task, model, tokenizer, Splits(train, dev, 16), config=config, run=run)
+        return FineTuning(
+            task, model, tokenizer, Splits(train, dev, 16), config=config, run=run
+        ).run_all()
 
     figures = start()
     assert start() == figures
@@ -110,7 +112,9 @@ def test_a_rate_that_breaks_the_weights_ends_in_one_sentence(one_layer, tokenize
     config = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e30, warmup_share=0.0)
     run = RunFolder(tmp_path / "run", {})
     with pytest.raises(InputError, match="lower learning_rate"):
-        finetune(task, model, tokenizer, Splits(TRAIN, DEV, 16), config=config, run=run)
+        FineTuning(
+            task, model, tokenizer, Splits(TRAIN, DEV, 16), config=config, run=run
+        ).run_all()
     assert not run.best.exists() and run.metrics() == []
 
 
@@ -129,7 +133,7 @@ def test_numbers_begin_at_the_training_mean(distilled, one_layer, tokenizer, tmp
         figures = distill(teacher, student, TaskData(tokenizer, train, dev), still, run)
     else:
         data = Splits(train, dev, 16)
-        figures = finetune(task, model, tokenizer, data, config=still, run=run)
+        figures = FineTuning(task, model, tokenizer, data, config=still, run=run).run_all()
     best = load_model(run.best, "classifier")
     np.testing.assert_array_equal(best.get_layer("classifier").bias, [45.0])
     assert figures["dev_only_answer"] == pytest.approx(45, abs=1)
@@ -146,10 +150,12 @@ def test_examples_of_one_label_alone_are_refused():
     names = ["bad", "good"]
     alike = Examples(["a fine film", "fine"], labels=[1, 1], label_names=names)
     with pytest.raises(InputError, match="All examples of `train` have the label 'good', so"):
-        finetune(Classification(names), None, None, Splits(alike, DEV, 16), None, None)
+        FineTuning(Classification(names), None, None, Splits(alike, DEV, 16), None, None).run_all()
     tagged = TaggedSentences([["a", "film"], ["fine"]], [["O", "O"], ["O"]])
     with pytest.raises(InputError, match="All examples of `train` have the tag 'O', so"):
-        finetune(Tagging(["O", "B-x"]), None, None, Splits(tagged, tagged, 16), None, None)
+        FineTuning(
+            Tagging(["O", "B-x"]), None, None, Splits(tagged, tagged, 16), None, None
+        ).run_all()
     check_varied(Tagging(["O", "B-x"]), TaggedSentences([["a", "b"]], [["O", "B-x"]]))
     check_varied(Classification(names), TRAIN)
     check_varied(MultipleChoice(), Choices(["a", "b"], [["c", "d"], ["e", "f"]], [0, 0]))

@@ -18,7 +18,7 @@ from tfnlp.models import BertConfig, build_model
 from tfnlp.objectives import Corpus, MaskedLM, Objective, Segments, SpecialTokenTemplate
 from tfnlp.text import LengthBatches
 from tfnlp.training import RunFolder, Splits, TrainingConfig
-from tfnlp.training.pretraining import Evaluator, FixedStepEpochs, pretrain
+from tfnlp.training.pretraining import Evaluator, FixedStepEpochs, Pretraining
 from tfnlp.training.run_folder import TIMES
 from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import weighted_mean
@@ -109,7 +109,7 @@ def train(folder, tokenizer, bad=None, config=CONFIG, stop_after=None, steps=Non
     corpora = make_corpus(tokenizer, bad or {}), make_corpus(tokenizer, {})
     run = RunFolder(folder, {"seed": 0})
     with killed_after(stop_after):
-        pretrain(
+        Pretraining(
             Copy(),
             {"model": model},
             tokenizer,
@@ -118,7 +118,7 @@ def train(folder, tokenizer, bad=None, config=CONFIG, stop_after=None, steps=Non
             run=run,
             steps_per_epoch=steps,
             **options,
-        )
+        ).run_all()
     return model.get_weights(), run
 
 
@@ -167,7 +167,9 @@ def test_dev_without_a_token_to_score_is_refused_before_the_first_step(tokenizer
     models = {"model": build_model(config, "masked_lm")}
     run = RunFolder(tmp_path / "run", {})
     with pytest.raises(InputError, match=r"^`dev` has no token to score, such as one that could"):
-        pretrain(objective, models, tokenizer, Splits(known, unknown, 8), config=CONFIG, run=run)
+        Pretraining(
+            objective, models, tokenizer, Splits(known, unknown, 8), config=CONFIG, run=run
+        ).run_all()
     assert not run.path.exists()
 
 

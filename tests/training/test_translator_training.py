@@ -14,7 +14,7 @@ from tfnlp.tasks import ParallelTexts, Translation
 from tfnlp.tasks.scheduled_sampling import ScheduledSampling
 from tfnlp.tasks.translation_batches import TranslationBatches
 from tfnlp.text import WordPieceTokenizer
-from tfnlp.training import RunFolder, Splits, TrainingConfig, train_translator
+from tfnlp.training import RunFolder, Splits, TrainingConfig, TranslatorTraining
 from tfnlp.training.translator_training import RecentWeights
 from tfnlp.utils.errors import InputError
 
@@ -60,7 +60,7 @@ def train(folder, config, settings=SETTINGS, stop_after=None, sampling=None, cou
         )
 
     with killed_after(stop_after, TranslationBatches):
-        figures = train_translator(
+        figures = TranslatorTraining(
             Translation(),
             model,
             WordPieceTokenizer(TOKENS),
@@ -70,7 +70,7 @@ def train(folder, config, settings=SETTINGS, stop_after=None, sampling=None, cou
             max_tokens=100,
             sample=sample if sampling else None,
             **kwargs,
-        )
+        ).run_all()
     return model, run, figures
 
 

@@ -16,7 +16,7 @@ and may have
 - `answers(examples, encodings, outputs)`: the correct and the predicted answers, two lists;
 - `baseline(train, examples)`: the metrics of the best constant answer on the training examples.
 
-`Translation` is trained by `tfnlp.training.train_translator`. It has `batches` in place of
+`Translation` is trained by `tfnlp.training.TranslatorTraining`. It has `batches` in place of
 `encode`, and `losses` and `scores` of a batch like an objective of `tfnlp.objectives`."""
 
 from .classification import Classification as Classification

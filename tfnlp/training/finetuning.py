@@ -1,6 +1,7 @@
 """Fine-tuning of a model for a task, from examples to a finished run."""
 
 import dataclasses
+import functools
 import gzip
 from collections.abc import Callable
 
@@ -23,26 +24,9 @@ from tfnlp.utils.errors import InputError
 from tfnlp.utils.formatting import counted
 
 
-def finetune(task, model, tokenizer, data, config, run, **options):
-    """Fine-tune a model for a task, keep the best epoch, and report its scores.
-
-    Args:
-        task, model, tokenizer, data, config, run, options: the fields of `FineTuning`.
-
-    Returns:
-        A dict of the figures.
-
-    Raises:
-        InputError: if the model cannot be saved as a folder, texts are too long for it, or all
-            training examples have one label.
-    """
-    fields = {"data": data, "config": config, "run": run}
-    return FineTuning(task, model, tokenizer, **fields, **options).run_all()
-
-
 @dataclasses.dataclass
 class FineTuning(Experiment):
-    """The fine-tuning of a model for a task.
+    """The fine-tuning of a model for a task; `run_all` keeps the best epoch, and reports its scores.
 
     Args:
         task: see `tfnlp.tasks`; the best epoch has the highest `task.monitor` on dev.
@@ -52,6 +36,10 @@ class FineTuning(Experiment):
         regularizer: as in `FineTuner`.
         compress: function from a model and the number of steps to a compressor, such as
             `distill.compression.weight_pruning.PruningConfig.pruner`; None for none.
+
+    Raises:
+        InputError: by `run_all`, if the model cannot be saved as a folder, texts are too long for
+            it, or all training examples have one label.
     """
 
     regularizer: AdversarialRegularizer | None = None
@@ -73,7 +61,7 @@ class FineTuning(Experiment):
         return batches
 
     def build(self):
-        start_head(self.task, self.model, self.data.train)
+        self.task.initialise_head(self.model, self.data.train)
         trainer = FineTuner(self.model, self.task, self.regularizer)
         steps = len(self.batches["train"])
         if self.compress is not None:
@@ -85,9 +73,9 @@ class FineTuning(Experiment):
         compile_model(self.config, trainer, steps, self.model)
         return trainer
 
-    def fit(self):
-        self._run_on_dev = evaluator(self.model, self.task, self.batches["dev"])
-        super().fit()
+    @functools.cached_property
+    def _run_on_dev(self):
+        return evaluator(self.model, self.task, self.batches["dev"])
 
     def evaluate_dev(self):
         outputs, loss = self._run_on_dev()

@@ -23,29 +23,12 @@ from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import make_folder
 
 
-def train_translator(task, model, tokenizer, data, config, run, **options):
-    """Train a translator, keep the epoch with the lowest perplexity on dev, and report scores.
-
-    Args:
-        task, model, tokenizer, data, config, run, options: the fields of `TranslatorTraining`.
-
-    Returns:
-        A dict of figures; those of the mean of the weights begin with "averaged_".
-
-    Raises:
-        InputError: if a text is too long and the task does not cut or skip it, the model cannot be
-            saved as a folder, and as `fit`.
-    """
-    fields = {"data": data, "config": config, "run": run}
-    return TranslatorTraining(task, model, tokenizer, **fields, **options).run_all()
-
-
 @dataclasses.dataclass
 class TranslatorTraining(Experiment):
-    """The training of a translator.
+    """The training of a translator, which keeps the epoch with the lowest perplexity on dev.
 
-    `run.best` is the folder of the best epoch; `run.averaged` that of the mean of the last epochs'
-    weights, if requested.
+    `run.best` is the folder of that epoch; `run.averaged` that of the mean of the last epochs'
+    weights, if requested, whose figures begin with "averaged_".
 
     Args:
         task: a `Translation`.
@@ -59,7 +42,11 @@ class TranslatorTraining(Experiment):
         sample: function from model and batches to a model of the same weights and the batches to
             fit it on, such as for scheduled sampling; None to use them unchanged.
         score: function from a model and a prefix to a dict of final figures; None for none.
-        on_nan: as in `tfnlp.training.resumable_fit.FitOptions`.
+        on_nan: as in `tfnlp.training.resumable_fit.RunRecorder`.
+
+    Raises:
+        InputError: by `run_all`, if a text is too long and the task does not cut or skip it, the
+            model cannot be saved as a folder, and as `fit`.
     """
 
     max_tokens: int
@@ -105,12 +92,9 @@ class TranslatorTraining(Experiment):
             fitted, self.batches["train"] = self.sample(self.model, self.pairs)
         trainer = Pretrainer(self.task, fitted)
         compile_model(self.config, trainer, len(self.pairs))
-        return trainer
-
-    def fit(self):
         self._measure_dev = self._measure(self.model)
         self.recent = RecentWeights(self.run.path / "recent", self.average_epochs)
-        super().fit()
+        return trainer
 
     def evaluate_dev(self):
         if self.average_epochs and self.run.writes:

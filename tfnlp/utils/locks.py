@@ -8,6 +8,8 @@ import contextlib
 import fcntl
 import os
 
+from absl import logging
+
 from tfnlp.utils.errors import InputError
 
 
@@ -27,6 +29,8 @@ def held_alone(descriptor, refusal):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(refusal) from None
+        except OSError as e:  # the file system has no locks
+            logging.warning("There is no lock against a second run (%s): start none.", e)
         yield descriptor
     finally:
         os.close(descriptor)
