@@ -13,9 +13,7 @@ from tfnlp.training.optimizer import (
     is_decayed,
     make_optimizer,
 )
-from tfnlp.training.schedules import (
-    WarmupLinearDecay,
-)
+from tfnlp.training.schedules import WarmupLinearDecay
 
 
 def test_updates_are_those_of_torch_with_clipping_and_repeated_tokens():
@@ -43,11 +41,6 @@ def test_updates_are_those_of_torch_with_clipping_and_repeated_tokens():
         reference.step()
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(a, b.detach().numpy(), atol=1e-6)
-
-
-def test_amsgrad_is_refused():
-    with pytest.raises(ValueError, match="amsgrad=True is not supported"):
-        FusedAdamW(0.1, amsgrad=True)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from tfnlp.utils.formatting import counted
 
 @dataclasses.dataclass
 class FineTuning(Experiment):
-    """The fine-tuning of a model for a task; `run_all` keeps the best epoch, and reports its scores.
+    """The fine-tuning of a model for a task, which keeps and reports the best epoch.
 
     Args:
         task: see `tfnlp.tasks`; the best epoch has the highest `task.monitor` on dev.

@@ -10,7 +10,6 @@ from keras import ops
 from tfnlp.functional.recompute import recompute_blocks
 from tfnlp.training import schedules
 from tfnlp.training.layer_wise_rates import layer_factors
-from tfnlp.utils.errors import InputError
 
 # Names of the variables of norms; Keras' `RMSNormalization` has `scale`.
 NORM_VARIABLES = ("gamma", "beta", "scale")
@@ -61,18 +60,8 @@ class FusedAdamW(SummedGradients, keras.optimizers.AdamW):
     """`keras.optimizers.AdamW` in one fused TensorFlow kernel, with one pass over each variable.
 
     As in PyTorch, and not as in Keras, `epsilon` is added to the corrected root (Kingma & Ba
-    2015, algorithm 1). See also `SummedGradients`.
-
-    Raises:
-        ValueError: if `amsgrad` is set, which the kernel lacks.
+    2015, algorithm 1). The kernel has no `amsgrad`. See also `SummedGradients`.
     """
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        if self.amsgrad:
-            raise ValueError(
-                "amsgrad=True is not supported by FusedAdamW; use keras.optimizers.AdamW for it."
-            )
 
     def update_step(self, gradient, variable, learning_rate):
         rate = self._rate(variable, learning_rate)
@@ -234,7 +223,7 @@ def compile_model(config, trained, steps_per_epoch, model=None, **options):
 
     Args:
         config: a `TrainingConfig`.
-        trained: the `keras.Model`, with the mixin `tfnlp.training.strategy.UnequalShares`.
+        trained: the `Trainer`.
         steps_per_epoch: batches in an epoch.
         model: the model whose variables are trained; `trained` where None.
         options: for Keras' `compile`.
@@ -260,11 +249,6 @@ def optimizer_of(config, model, steps_per_epoch):
     total, warmup = config.epochs * steps_per_epoch, config.warmup_steps
     if warmup is None:
         warmup = round(config.warmup_share * total)
-    elif warmup > total:
-        raise InputError(
-            f"warmup_steps={warmup} is more than the {total} steps of the training; give "
-            "fewer, or more `epochs`."
-        )
     schedule = schedules.SCHEDULES[config.schedule](
         config.learning_rate, total, warmup_steps=warmup
     )

@@ -9,6 +9,8 @@ import math
 import keras
 from keras import ops
 
+from tfnlp.utils.errors import InputError
+
 
 class _Warmup(keras.optimizers.schedules.LearningRateSchedule):
     """Base class of the schedules.
@@ -19,13 +21,14 @@ class _Warmup(keras.optimizers.schedules.LearningRateSchedule):
         warmup_steps: the steps until the peak.
 
     Raises:
-        ValueError: if there is more warm-up than training.
+        InputError: if there is more warm-up than training.
     """
 
     def __init__(self, peak, total_steps, warmup_steps=0):
-        if not 0 <= warmup_steps <= total_steps:
-            raise ValueError(
-                f"warmup_steps={warmup_steps} must lie between 0 and total_steps={total_steps}."
+        if warmup_steps > total_steps:
+            raise InputError(
+                f"warmup_steps={warmup_steps} is more than the {total_steps} steps of the "
+                "training; give fewer, or more `epochs`."
             )
         self.peak = peak
         self.total_steps = total_steps
@@ -48,11 +51,7 @@ class _Warmup(keras.optimizers.schedules.LearningRateSchedule):
         return ops.clip((step - self.warmup_steps) / steps, 0.0, 1.0)
 
     def get_config(self):
-        return {
-            "peak": self.peak,
-            "total_steps": self.total_steps,
-            "warmup_steps": self.warmup_steps,
-        }
+        return {key: vars(self)[key] for key in ("peak", "total_steps", "warmup_steps")}
 
 
 @keras.saving.register_keras_serializable("tfnlp")
