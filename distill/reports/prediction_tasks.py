@@ -434,7 +434,7 @@ def task_of(pipeline, positive_label=None):
 
 def _baseline(task, examples):
     """Return the scores of the commonest answer to the examples, by names with `baseline_`."""
-    return {f"baseline_{k}": v for k, v in task.baseline(examples, examples).items()}
+    return {f"baseline_{k}": v for k, v in task.baseline(examples).items()}
 
 
 def _with_gold_if_fit(reader, path, label_column, default):

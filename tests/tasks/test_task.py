@@ -75,13 +75,13 @@ def test_every_task_is_learned(name, adversarial, tiny_config, tokenizer, tmp_pa
     ).run_all()
     assert figures[f"dev_{task.monitor}"] > 0.95
     assert "dev_only_answer" not in figures
-    check_dev_loss_and_baseline(task, tokenizer, train, dev, run, figures)
+    check_dev_loss_and_baseline(task, tokenizer, dev, run, figures)
     assert (run.path / "curves.png").exists() and (run.best / "config.json").exists()
     unit = {"tagger": "word", "characters": "character"}.get(name)
     assert read_task_settings(run.best).get("unit") == unit
 
 
-def check_dev_loss_and_baseline(task, tokenizer, train, dev, run, figures):
+def check_dev_loss_and_baseline(task, tokenizer, dev, run, figures):
     """The logged loss on dev is that of Keras' `evaluate`; the figures have the baseline's."""
     best = load_model(run.best, task.head, task.num_classes)
     trained = FineTuner(best, task)
@@ -96,7 +96,7 @@ def check_dev_loss_and_baseline(task, tokenizer, train, dev, run, figures):
     if isinstance(task, QuestionAnswering):
         assert not baselines
         return
-    expected = task.baseline(train, dev)
+    expected = task.baseline(dev)
     assert baselines == {f"dev_baseline_{name}": value for name, value in expected.items()}
     assert expected.keys() == {
         key.removeprefix("val_") for key in kept if f"dev_{key[4:]}" in figures

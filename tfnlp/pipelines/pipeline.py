@@ -20,7 +20,7 @@ import numpy as np
 from tfnlp.text.answers import best_answers
 from tfnlp.text.character_tags import best_characters
 from tfnlp.text.tags import ENTITY_TAG, TaggedText, best_rows, outside
-from tfnlp.text.text_arguments import as_sentences, as_texts, check_whole
+from tfnlp.text.text_arguments import as_sentences, as_texts, check_at_least
 from tfnlp.text.tokenizer import MAX_QUESTION_LENGTH
 from tfnlp.text.words import WordSplitter
 from tfnlp.utils.errors import InputError
@@ -58,12 +58,8 @@ class Choice:
     truncated: bool
 
 
-class _OtherTask(InputError, AttributeError):
-    """A method of another task; as an AttributeError it keeps `hasattr` false."""
-
-
 class Pipeline:
-    """Base class of pipelines, with clear errors for methods of another task.
+    """Base class of pipelines.
 
     Args:
         backend: runs the model, see the module.
@@ -89,18 +85,6 @@ class Pipeline:
     def predict(self, texts, second_texts=None):
         """Return the prediction for each text, with its second text if the task takes pairs."""
         raise NotImplementedError
-
-    def __getattr__(self, name):
-        others = [task for task in Pipeline.__subclasses__() if name in vars(task)]
-        if name.startswith("_") or not others:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        task = next(base for base in type(self).__mro__ if base in Pipeline.__subclasses__())
-        methods = [key for key, value in vars(task).items() if callable(value) and key[0] != "_"]
-        raise _OtherTask(
-            f"{name} is a method of the kind {' or '.join(task.kind for task in others)}, and "
-            f"this model is of the kind {self.kind}, which has {', '.join(methods)}; call one of "
-            "these, or load another model."
-        )
 
     def _check_pairs(self, pairs):
         """Raise an InputError for single texts if the model was trained on pairs."""
@@ -292,9 +276,7 @@ class Answerer(Pipeline):
         Returns:
             For each question a list of answers, as in `answer`.
         """
-        check_whole(count=count)
-        if count < 1:
-            raise InputError(f"count={count} must be at least 1.")
+        check_at_least(1, count=count)
         if null_answers is None:
             null_answers = self.settings.get("null_answers", False)
         windows = self.tokenizer.encode_windows(
@@ -372,14 +354,10 @@ class Chooser(Pipeline):
         """
         prompts = as_texts(prompts, "prompts")
         groups = [as_texts(group, f"endings[{i}]") for i, group in enumerate(endings)]
-        if len(groups) != len(prompts):
+        if len(groups) != len(prompts) or not all(groups):
             raise InputError(
-                f"endings holds {len(groups)} lists and prompts {len(prompts)} texts; give one "
-                "list for each."
-            )
-        if not all(groups):
-            raise InputError(
-                f"endings[{groups.index([])}] is empty; give at least one ending to choose."
+                f"There are {len(prompts)} prompts and {len(groups)} lists of endings; give each "
+                "prompt a list of at least one."
             )
         repeated = [p for p, group in zip(prompts, groups, strict=True) for _ in group]
         flat = [ending for group in groups for ending in group]

@@ -14,7 +14,7 @@ and may have
 
 - `start(model, examples)`: initialises a new model from the training examples;
 - `answers(examples, encodings, outputs)`: the correct and the predicted answers, two lists;
-- `baseline(train, examples)`: the metrics of the best constant answer on the training examples.
+- `baseline(examples)`: the metrics of the best constant answer.
 
 `Translation` is trained by `tfnlp.training.TranslatorTraining`. It has `batches` in place of
 `encode`, and `losses` and `scores` of a batch like an objective of `tfnlp.objectives`."""

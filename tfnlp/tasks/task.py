@@ -61,8 +61,8 @@ class Task:
         """
         return [], []
 
-    def baseline(self, train, examples):
-        """Return the metrics of the best constant prediction on the training examples.
+    def baseline(self, examples):
+        """Return the metrics of one constant prediction: the commonest label, or the mean number.
 
         The dict is empty for a task without one.
         """

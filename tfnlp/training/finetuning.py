@@ -233,12 +233,12 @@ def score_splits(model, task, splits, batches):
 
 
 def baseline_scores(task, splits):
-    """Return the scores of the majority class, or the mean, of "train" on the other splits."""
+    """Return the scores of the majority class, or the mean, of each split but "train"."""
     return {
         f"{name}_baseline_{key}": value
         for name, examples in splits.items()
         if name != "train" and examples is not None
-        for key, value in task.baseline(splits["train"], examples).items()
+        for key, value in task.baseline(examples).items()
     }
 
 

@@ -14,7 +14,7 @@ from tfnlp.checkpoints import family_of, read_config
 from tfnlp.plots import plot_curves
 from tfnlp.utils.files import write_json, write_text
 
-BASELINE = "The baseline predicts the commonest training label, or the mean number, for all."
+BASELINE = "The baseline gives all examples their commonest label, or their mean number."
 
 
 def write_report(run, figures, labels=None, metric="accuracy", epoch="best", examples=None):
