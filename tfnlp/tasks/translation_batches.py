@@ -24,10 +24,6 @@ class TranslationBatches:
         start_token_id: the first input of the decoder.
         shuffle: whether each epoch has its own order; else batches are sorted by length.
         seed: the seed of the orders.
-
-    Raises:
-        ValueError: if there are no pairs, sources and targets differ in number, or a pair exceeds
-            `max_tokens`.
     """
 
     dataset = LengthBatches.dataset
@@ -35,14 +31,8 @@ class TranslationBatches:
     def __init__(
         self, sources, targets, max_tokens, pad_token_id, start_token_id, shuffle=False, seed=0
     ):
-        if len(sources) != len(targets) or not len(sources):
-            raise ValueError(f"There are {len(sources)} sources and {len(targets)} targets.")
         self.sources, self.targets = sources, targets
         self._sizes = np.stack([sources.lengths, targets.lengths], axis=1)  # (pairs, 2)
-        if self._sizes.sum(1).max() > max_tokens:
-            raise ValueError(
-                f"max_tokens={max_tokens} is less than a pair of {self._sizes.sum(1).max()}."
-            )
         self.max_tokens = max_tokens
         self.pad_token_id, self.start_token_id = pad_token_id, start_token_id
         self.shuffle, self.seed = shuffle, seed

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import gzip
+import pathlib
 from collections.abc import Callable
 
 from absl import logging
@@ -12,7 +13,7 @@ from tfnlp.checkpoints.tensors import WEIGHTS
 from tfnlp.models import check_lengths
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.tasks.confusion_matrix import only_answer
-from tfnlp.text import Encodings, LengthBatches
+from tfnlp.text import Encodings, LengthBatches, load_tokenizer
 from tfnlp.training.adversarial import AdversarialRegularizer
 from tfnlp.training.experiment import Experiment, Splits
 from tfnlp.training.fingerprints import content_fingerprint
@@ -21,6 +22,7 @@ from tfnlp.training.optimizer import compile_model
 from tfnlp.training.run_report import write_report
 from tfnlp.training.trainer import FineTuner
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import write_json
 from tfnlp.utils.formatting import counted
 
 
@@ -62,7 +64,7 @@ class FineTuning(Experiment):
 
     def build(self):
         self.task.initialise_head(self.model, self.data.train)
-        trainer = FineTuner(self.model, self.task, self.regularizer)
+        trainer = self.make_trainer()
         steps = len(self.batches["train"])
         if self.compress is not None:
             check_compresses(self.config)
@@ -70,8 +72,12 @@ class FineTuning(Experiment):
             # grow back if a finished run gets more epochs.
             first_steps = self.run.first_epochs(self.config.epochs) * steps
             trainer.compressor = self.compress(self.model, first_steps)
-        compile_model(self.config, trainer, steps, self.model)
+        compile_model(self.config, trainer, steps)
         return trainer
+
+    def make_trainer(self):
+        """Return the `Trainer` to compile."""
+        return FineTuner(self.model, self.task, self.regularizer)
 
     @functools.cached_property
     def _run_on_dev(self):
@@ -171,6 +177,28 @@ def encode_batches(task, tokenizer, examples, max_length, batch_size, **options)
         100 * batches.padding_share(),
     )
     return batches
+
+
+def write_n_best(task, run_folder, examples, max_length, count=5, block_size=None):
+    """Write a run's best answers to each question to its n_best.json.
+
+    Args:
+        task: a `QuestionAnswering`.
+        run_folder: the folder of the run, with the fine-tuned model in `best`.
+        examples: `Questions`.
+        max_length: the maximum input length in tokens.
+        count: the number of answers for each question.
+        block_size: as in `load_model`.
+    """
+    best = pathlib.Path(run_folder) / "best"
+    batches = encode_batches(task, load_tokenizer(best), examples, max_length, 32)
+    model = load_model(best, task.head, block_size=block_size)
+    outputs = predictor(model, task.outputs)(batches)
+    answers = task.n_best(examples, batches.encodings, outputs, count)
+    rows = [
+        [dataclasses.asdict(answer) for answer in answers_of_one] for answers_of_one in answers
+    ]
+    write_json(best.parent / "n_best.json", dict(zip(examples.ids, rows, strict=True)))
 
 
 def check_varied(task, train):

@@ -122,12 +122,13 @@ def check_writable(path):
         InputError: if it could not be written.
     """
     path = pathlib.Path(path).absolute()
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; name a file in it.")
     folder = next(folder for folder in path.parents if folder.exists())
-    if not folder.is_dir():
-        raise InputError(f"{path} cannot be written: {folder} is a file; choose another folder.")
-    if not os.access(folder, os.W_OK):
-        raise InputError(
-            f"{path} cannot be written: {folder} is closed to writing; choose another folder."
-        )
+    if path.is_dir():
+        reason = "is a folder; name a file in it"
+    elif not folder.is_dir():
+        reason = f"cannot be written: {folder} is a file; choose another folder"
+    elif not os.access(folder, os.W_OK):
+        reason = f"cannot be written: {folder} is closed to writing; choose another folder"
+    else:
+        return
+    raise InputError(f"{path} {reason}.")

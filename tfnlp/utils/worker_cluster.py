@@ -53,8 +53,8 @@ def read_cluster(text=None):
         cluster, task = config["cluster"], config["task"]
         chiefs = cluster.get("chief", [])
         workers = [*chiefs, *cluster.get("worker", [])]
-        index = task["index"] + {"chief": 0, "worker": len(chiefs)}[task["type"]]
-        index = range(len(workers)).index(index)
+        index = range(len(cluster[task["type"]])).index(task["index"])
+        index += len(chiefs) if task["type"] == "worker" else 0
         addresses = {address for address in workers if _ADDRESS.fullmatch(address)}
         if len(addresses) < len(workers) or cluster.keys() - {"chief", "worker"}:
             raise ValueError(f"{cluster} has other jobs, or one address twice or without a port")

@@ -236,7 +236,11 @@ def test_outputs_by_token_leave_out_padding(files):
         ("scorer", lambda s: s.score([3]), r"texts\[0\] is 3"),
         ("chooser", lambda c: c.choose(None, ["a"]), "prompt"),
         ("chooser", lambda c: c.choose("a", []), "^There are 1 prompts and 1 lists of endings"),
-        ("chooser", lambda c: c.choose_all(["a"], [["b"], ["c"]]), "^There are 1 prompts and 2 lists"),
+        (
+            "chooser",
+            lambda c: c.choose_all(["a"], [["b"], ["c"]]),
+            "^There are 1 .* 2 lists",
+        ),
         ("tagger", lambda t: t.tag(None), "sentences"),
         ("tagger", lambda t: t.tag([["a", None]]), r"sentences\[0\]\[1\] is None"),
         ("answerer", lambda a: a.answer(None, "a"), "question"),
