@@ -81,7 +81,7 @@ def test_ends_and_forced_tokens():
         (lambda: Constraints(no_repeat_ngram_size=-1), "no_repeat_ngram_size=-1 must be at least"),
         (lambda: Constraints(forbidden=((),)), "empty row"),
         (lambda: Beam(length_penalty=float("nan")), "length_penalty=nan must be a finite number"),
-        (lambda: Beam(length_penalty=11), "length_penalty=11 must be from -10 to 10"),
+        (lambda: Beam(length_penalty=11), "length_penalty=11 must be at most 10"),
         (lambda: Beam(length_penalty="1"), "length_penalty='1' must be a finite number"),
         (lambda: Sample(temperature=float("inf")), "temperature=inf must be a finite number"),
         (lambda: Sample(top_p=float("nan")), "top_p=nan must be a finite number"),

@@ -89,7 +89,7 @@ def test_read_tagged_characters(tmp_path):
     found = read_tagged(path, unit="character")
     assert found.sentences == found.texts == ["김모 #1", "두 시"]
     assert found.tags == [["B-PS", "I-PS", "O", "O", "O"], ["B-TI", "I-TI", "I-TI"]]
-    with pytest.raises(InputError, match=r"line 3: tag '<김모:PS> #1' is not one of O, B-x"):
+    with pytest.raises(InputError, match=r"line 2: tag 'NE_TAG' is not one of O, B-x"):
         read_tagged(path)
     with pytest.raises(InputError, match="unit=letter is unknown; use one of word, character"):
         read_tagged(path, unit="letter")

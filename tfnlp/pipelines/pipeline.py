@@ -12,6 +12,7 @@ The backend is `tfnlp.pipelines.keras_backend.KerasBackend` for a Keras model, o
 Needs neither TensorFlow nor Keras, as it runs on devices too.
 """
 
+import abc
 import collections.abc
 import dataclasses
 
@@ -58,7 +59,7 @@ class Choice:
     truncated: bool
 
 
-class Pipeline:
+class Pipeline(abc.ABC):
     """Base class of pipelines.
 
     Args:
@@ -82,9 +83,9 @@ class Pipeline:
         self.settings = backend.settings
         self.max_length = backend.max_length
 
+    @abc.abstractmethod
     def predict(self, texts, second_texts=None):
         """Return the prediction for each text, with its second text if the task takes pairs."""
-        raise NotImplementedError
 
     def _check_pairs(self, pairs):
         """Raise an InputError for single texts if the model was trained on pairs."""

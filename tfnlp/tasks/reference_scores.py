@@ -3,7 +3,7 @@
 import collections
 import re
 
-from tfnlp.text.text_arguments import as_texts
+from tfnlp.text.text_arguments import as_pairs
 from tfnlp.utils.errors import InputError
 
 ROUGE_KINDS = ("rouge1", "rouge2", "rougeL")
@@ -78,13 +78,7 @@ class _Words:
 
 def _pairs(references, hypotheses):
     """Return the references and hypotheses to score, without pairs with a blank reference."""
-    references = as_texts(references, "references")
-    hypotheses = as_texts(hypotheses, "hypotheses")
-    if len(references) != len(hypotheses):
-        raise InputError(
-            f"There are {len(references)} references for {len(hypotheses)} hypotheses; give one "
-            "for each."
-        )
+    references, hypotheses = as_pairs(references, hypotheses, ("references", "hypotheses"))
     kept = [i for i, reference in enumerate(references) if reference.strip()]
     for i in {i for i, hypothesis in enumerate(hypotheses) if hypothesis.strip()}.difference(kept):
         raise InputError(

@@ -10,6 +10,7 @@ from tfnlp.tasks.translation_batches import TranslationBatches
 from tfnlp.text.length_limits import check_too_long, warn_of_long
 from tfnlp.text.special_tokens import with_target
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import check_settings, setting
 from tfnlp.weighted_losses import token_cross_entropy
 
 
@@ -20,8 +21,7 @@ class Translation(Objective):
     Sutskever et al., eq. 1.
 
     Args:
-        label_smoothing: e of `tfnlp.weighted_losses.token_cross_entropy` (Vaswani et al. 2017,
-            section 5.4); 0 for none.
+        label_smoothing: as in the help of its field.
         too_long: the policy for a pair that is too long. "error" raises; "skip" leaves it out;
             "cut" drops the ends of its texts. A cut source keeps an end token; a cut target has
             none, so its end is not learned. The number of skipped or cut pairs is logged.
@@ -30,18 +30,20 @@ class Translation(Objective):
         InputError: if label smoothing is outside [0, 1), or `too_long` is unknown.
     """
 
-    label_smoothing: float = 0.1
+    label_smoothing: float = setting(
+        0.1,
+        "e of `tfnlp.weighted_losses.token_cross_entropy` (Vaswani et al. 2017, section 5.4); 0: "
+        "none.",
+        low=0,
+        below=1,
+    )
     too_long: str = "error"
 
     head: ClassVar[str] = "sequence_to_sequence"
     loss_name: ClassVar[str] = "translation_loss"
 
     def __post_init__(self):
-        if not 0 <= self.label_smoothing < 1:
-            raise InputError(
-                f"label_smoothing={self.label_smoothing} must be at least 0, for none, and below "
-                "1, at which labels say nothing."
-            )
+        check_settings(self)
         check_too_long(self.too_long)
 
     def batches(self, texts, tokenizer, config, max_tokens, max_length, shuffle=False, seed=0):

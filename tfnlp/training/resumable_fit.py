@@ -311,17 +311,21 @@ class RunRecorder(keras.callbacks.Callback):
         Raises:
             InputError: if it is bad and may not be skipped.
         """
-        scale = getattr(self.model.optimizer, "dynamic_scale", None)
-        if scale is not None and (scale := float(np.asarray(scale))) < LEAST_LOSS_SCALE:
-            raise self.diverged(f"the gradients are not finite at a loss scale of {scale:.0e}")
-        if not hasattr(self.model, "skip_reason"):
-            if not math.isfinite(loss):
-                raise self.diverged(f"the loss is {loss}")
-            return
-        reason = self.model.skip_reason()
+        scale = float(np.asarray(getattr(self.model.optimizer, "dynamic_scale", 1.0)))
+        reason, may_skip = None, hasattr(self.model, "skip_reason")
+        if scale < LEAST_LOSS_SCALE:
+            reason = f"the gradients are not finite at a loss scale of {scale:.0e}"
+            may_skip = False
+        elif may_skip:
+            reason = self.model.skip_reason()
+        elif not math.isfinite(loss):
+            reason = f"the loss is {loss}"
         if reason is None:
-            self.progress["in_a_row"] = 0
+            if may_skip:
+                self.progress["in_a_row"] = 0
             return
+        if not may_skip:
+            raise self.diverged(reason)
         # The step changed no weights, so the state can be saved.
         self.model.reset_non_finite()
         skipped, in_a_row = (self.progress.get(key, 0) + 1 for key in ("skipped", "in_a_row"))

@@ -302,18 +302,16 @@ class RunFolder:
 
     def _check_fingerprints(self, stored, fingerprints):
         for name in [*fingerprints, *(stored.keys() - fingerprints)]:
+            if stored.get(name) == fingerprints.get(name):
+                continue
+            path = self._flags_now.get(name)
+            change = f"on other content of {name}{f' ({path})' if path else ''} than is there now"
             if (name in stored) != (name in fingerprints):
-                raise InputError(
-                    f"{self.path} was trained with{'' if name in stored else 'out'} {name}; do so "
-                    "to go on, or start anew in another folder or by `overwrite`."
-                )
-            if stored.get(name) != fingerprints.get(name):
-                path = self._flags_now.get(name)
-                raise InputError(
-                    f"{self.path} was trained on other content of {name}"
-                    f"{f' ({path})' if path else ''} than is there now: restore that to resume "
-                    "it, or start anew in another folder or by `overwrite`."
-                )
+                change = f"with{'' if name in stored else 'out'} {name}"
+            raise InputError(
+                f"{self.path} was trained {change}; restore that to resume it, or start anew in "
+                "another folder or by `overwrite`."
+            )
 
     def _check_tensors(self, values, variables):
         for name in [*variables, *(values.keys() - variables)]:

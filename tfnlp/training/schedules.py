@@ -4,6 +4,7 @@ Each equals the schedule of `transformers.get_scheduler` with the same name, ste
 warm-up the first step's rate is 0.
 """
 
+import abc
 import math
 
 import keras
@@ -41,9 +42,9 @@ class _Warmup(keras.optimizers.schedules.LearningRateSchedule):
             after = ops.where(step < self.warmup_steps, step / self.warmup_steps, after)
         return self.peak * after
 
+    @abc.abstractmethod
     def after_warmup(self, step):
         """Return the factor of the peak at a step of the whole training, after the warm-up."""
-        raise NotImplementedError
 
     def _progress(self, step):
         """Return the finished share of the steps after the warm-up, from 0 to 1."""

@@ -21,12 +21,9 @@ def read_json(path):
         value = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise InputError(f"{path} is missing; a checkpoint folder must hold it.") from None
-    except UnicodeDecodeError as e:
-        raise InputError(f"{path} is not UTF-8 text (byte {e.start}); save it as UTF-8.") from None
-    except json.JSONDecodeError as e:
-        raise InputError(
-            f"{path}, line {e.lineno}: not valid JSON ({e.msg}); copy the file again."
-        ) from None
+    except ValueError as e:  # JSON's and Unicode's
+        place = f"{path}, line {e.lineno}" if isinstance(e, json.JSONDecodeError) else path
+        raise InputError(f"{place}: not valid JSON in UTF-8 ({e}); copy the file again.") from None
     if not isinstance(value, dict):
         raise InputError(f"{path} must hold a JSON object, not a {type(value).__name__}.")
     return value

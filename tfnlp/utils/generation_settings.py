@@ -33,8 +33,8 @@ class Beam:
     """
 
     beams: int = setting(4, "K, the texts that a beam search generates in parallel.")
-    length_penalty: float = setting(
-        1.0, "Exponent of the norm of a beam's length, from -10 to 10; 0: no norm."
+    length_penalty: float = setting(  # beyond its bounds scores are all 0 or infinite
+        1.0, "Exponent of the norm of a beam's length; 0: no norm.", low=-10, high=10
     )
     normalization: str = setting(
         "length",
@@ -49,8 +49,6 @@ class Beam:
     def __post_init__(self):
         check_settings(self)
         check_at_least(1, beams=self.beams)
-        if not -10 <= self.length_penalty <= 10:  # beyond, scores are all 0 or infinite
-            raise InputError(f"length_penalty={self.length_penalty} must be from -10 to 10.")
         if not 1 <= self.best <= self.beams:
             raise InputError(
                 f"best={self.best} must be from 1 to beams={self.beams}, the texts that there are."

@@ -39,8 +39,6 @@ def find_folder(source, files):
     if source and folder.is_dir():
         _check_not_run(folder)
         return folder
-    if source and folder.exists():
-        raise InputError(f"{folder} is a file; give the folder that it lies in.")
     if not is_hub_name(source):
         raise _no_folder(source)
     return _fetch_files(source, files)

@@ -42,12 +42,7 @@ def read_cluster(text=None):
         InputError: if it is missing, is not JSON, or does not describe a cluster of workers that
             includes this process.
     """
-    text = os.environ.get("TF_CONFIG") if text is None else text
-    if not text:
-        raise InputError(
-            "strategy=multi_worker needs the environment variable TF_CONFIG, which names all "
-            f"workers, and which of them this process is, such as {EXAMPLE}."
-        )
+    text = os.environ.get("TF_CONFIG", "") if text is None else text
     try:
         config = json.loads(text)
         cluster, task = config["cluster"], config["task"]
@@ -60,7 +55,7 @@ def read_cluster(text=None):
             raise ValueError(f"{cluster} has other jobs, or one address twice or without a port")
     except (ValueError, LookupError, TypeError, AttributeError) as e:
         raise InputError(
-            f"TF_CONFIG describes no cluster with this process ({type(e).__name__}: {e}); write "
-            f"it as {EXAMPLE}."
+            "strategy=multi_worker needs the environment variable TF_CONFIG, which names all "
+            f"workers and which of them this process is, such as {EXAMPLE}; it is {text!r} ({e})."
         ) from None
     return Cluster(tuple(workers), index)
