@@ -28,7 +28,7 @@ from tfnlp.objectives import (
     SentenceOrder,
 )
 from tfnlp.text import WordPieceTokenizer
-from tfnlp.training import adamw, make_strategy, start_models
+from tfnlp.training import make_optimizer, make_strategy, start_models
 from tfnlp.training.pretraining import Pretrainer
 
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(chr, range(97, 123)), "##a", "##b"]
@@ -89,7 +89,7 @@ def train(strategy, name, parts=1):
         lanes = {"batch_size": size} if fields else {}
         trained = objective.trained(models if len(models) > 1 else models["model"], **lanes)
         pretrainer = Pretrainer(objective, trained)
-        optimizer = adamw(pretrainer, 1e-3, weight_decay=0.1)
+        optimizer = make_optimizer(pretrainer, 1e-3, weight_decay=0.1)
         # Adam divides a gradient by its size: of one that is 0 but for rounding it makes a step.
         optimizer.epsilon = 1e-3
         pretrainer.accumulation_steps = parts

@@ -32,9 +32,9 @@ from tfnlp.training import (
     FineTuner,
     RunFolder,
     TrainingConfig,
-    adamw,
     compile_model,
     fit,
+    make_optimizer,
     make_strategy,
 )
 from tfnlp.training.adversarial import AdversarialRegularizer
@@ -146,7 +146,7 @@ def train(strategy, name, make, sizes=SIZES, parts=1):
     keras.utils.set_random_seed(0)
     with strategy.scope():
         model = make()
-        optimizer = adamw(model, 2e-3, weight_decay=0.1, clip_norm=0.05)
+        optimizer = make_optimizer(model, 2e-3, weight_decay=0.1, clip_norm=0.05)
         # Adam divides a gradient by its size: of one that is 0 but for rounding it makes a step.
         optimizer.epsilon = 1e-3
         # Without momentum, it keeps the last gradient as it was clipped.
@@ -238,7 +238,7 @@ def overflow(strategy):
     keras.utils.set_random_seed(0)
     with strategy.scope():
         model = finetuner("regression")
-        model.compile(adamw(model, 1e-2), jit_compile=False)
+        model.compile(make_optimizer(model, 1e-2), jit_compile=False)
     start = [v.numpy() for v in model.trainable_variables]
     moved, scales = [], []
     for spoiled in (True, False):

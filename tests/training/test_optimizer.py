@@ -8,7 +8,6 @@ from tfnlp.training import TrainingConfig, optimizer_of
 from tfnlp.training.optimizer import (
     FusedAdamW,
     Lamb,
-    adamw,
     averaged_weights,
     is_decayed,
     make_optimizer,
@@ -68,7 +67,7 @@ def test_biases_and_norms_are_not_decayed():
     inputs = keras.Input((4,))
     outputs = keras.layers.LayerNormalization()(keras.layers.Dense(3)(inputs))
     model = keras.Model(inputs, outputs)
-    optimizer = adamw(model, 1.0, weight_decay=0.1)
+    optimizer = make_optimizer(model, 1.0, weight_decay=0.1)
     optimizer.build(model.trainable_variables)
     before = {v.path: v.numpy() for v in model.trainable_variables}
     optimizer.apply([tf.zeros_like(v) for v in model.trainable_variables])
@@ -150,7 +149,7 @@ def test_what_is_decayed_of_each_family(family):
         },
     }.get(family, set())
     assert plain == names
-    optimizer = adamw(model, 1.0)
+    optimizer = make_optimizer(model, 1.0)
     assert {
         v.path for v in model.trainable_variables if optimizer._use_weight_decay(v)
     } == expected
@@ -170,7 +169,7 @@ def test_lamb_is_algorithm_2_of_its_paper():
     kernel, bias = model.trainable_variables
     bias.assign(rng.normal(size=3))
     schedule = WarmupLinearDecay(0.1, 12, 3)
-    optimizer = make_optimizer("lamb", model, schedule, weight_decay=0.05, clip_norm=None)
+    optimizer = make_optimizer(model, schedule, name="lamb", weight_decay=0.05, clip_norm=None)
     weights = [kernel.numpy(), bias.numpy()]
     m, v = ([np.zeros_like(w) for w in weights] for _ in range(2))
     for step in range(10):

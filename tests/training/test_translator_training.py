@@ -11,8 +11,7 @@ from tfnlp.checkpoints import load_model
 from tfnlp.models import RecurrentTranslatorConfig, TransformerConfig, build_model
 from tfnlp.models.recurrent_translator import scheduled_sampling_model
 from tfnlp.tasks import ParallelTexts, Translation
-from tfnlp.tasks.scheduled_sampling import ScheduledSampling
-from tfnlp.tasks.translation_batches import TranslationBatches
+from tfnlp.tasks.translation_batches import ScheduledSampling, TranslationBatches
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.training import RunFolder, Splits, TrainingConfig, TranslatorTraining
 from tfnlp.training.translator_training import RecentWeights

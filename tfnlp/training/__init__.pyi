@@ -9,8 +9,8 @@ from .finetuning import write_n_best as write_n_best
 from .fingerprints import content_fingerprint as content_fingerprint
 from .fingerprints import model_fingerprint as model_fingerprint
 from .inference import predict as predict
-from .optimizer import adamw as adamw
 from .optimizer import compile_model as compile_model
+from .optimizer import make_optimizer as make_optimizer
 from .optimizer import optimizer_of as optimizer_of
 from .precision import check_precision as check_precision
 from .precision import set_precision as set_precision

@@ -160,40 +160,29 @@ def is_decayed(variable):
     return "bias" not in variable.name and variable.name not in NORM_VARIABLES
 
 
-def adamw(model, schedule, weight_decay=0.01, clip_norm=1.0, **options):
-    """Return AdamW (Loshchilov & Hutter 2019) without weight decay for biases and norms.
-
-    Args:
-        model: the model whose variables are trained.
-        schedule: a rate or a `LearningRateSchedule`.
-        weight_decay: lambda; multiplied with the rate.
-        clip_norm: the largest global gradient norm; None for no clipping.
-        options: as in `make_optimizer`.
-
-    Returns:
-        A `FusedAdamW`, wrapped in a loss scale optimizer if the global policy is "mixed_float16".
-    """
-    return make_optimizer("adamw", model, schedule, weight_decay, clip_norm, **options)
-
-
 OPTIMIZERS = {"adamw": (FusedAdamW, 1e-8), "lamb": (Lamb, 1e-6)}
 
 
 def make_optimizer(
-    name,
     model,
     schedule,
     weight_decay=0.01,
     clip_norm=1.0,
+    name="adamw",
     ema_decay=0.0,
     layer_decay=1.0,
     beta_2=0.999,
 ):
     """Return an optimizer without weight decay for biases and norms.
 
+    It is wrapped in a loss scale optimizer if the global policy is "mixed_float16".
+
     Args:
-        name: "adamw", or "lamb" for large batches (You et al. 2020).
-        model, schedule, weight_decay, clip_norm: as in `adamw`.
+        model: the model whose variables are trained.
+        schedule: a rate or a `LearningRateSchedule`.
+        weight_decay: lambda; multiplied with the rate.
+        clip_norm: the largest global gradient norm; None for no clipping.
+        name: "adamw" (Loshchilov & Hutter 2019), or "lamb" for large batches (You et al. 2020).
         ema_decay: decay of the moving average of the weights, for `averaged_weights`; 0 for none.
         layer_decay: factor of the rate of each block relative to the block above it
             (`layer_factors`).
@@ -253,11 +242,11 @@ def optimizer_of(config, model, steps_per_epoch):
         config.learning_rate, total, warmup_steps=warmup
     )
     return make_optimizer(
-        config.optimizer,
         model,
         schedule,
         config.weight_decay,
-        clip_norm=config.clip_norm or None,
+        config.clip_norm or None,
+        name=config.optimizer,
         ema_decay=config.ema_decay,
         layer_decay=config.layer_decay,
         beta_2=config.beta_2,
