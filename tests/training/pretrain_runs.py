@@ -17,6 +17,7 @@ if __name__ == "__main__":
     CPU = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(CPU, [tf.config.LogicalDeviceConfiguration()] * 2)
 
+from tests.kills import largest_difference
 from tfnlp.models import config_by_name
 from tfnlp.objectives import (
     CausalLM,
@@ -102,10 +103,6 @@ def train(strategy, name, parts=1):
         logs = {key: values[-1] for key, values in history.items()}
     after = [v.numpy() for v in pretrainer.trainable_variables]
     return after, largest_difference(before, after), logs, pretrainer.skip_reason()
-
-
-def largest_difference(a, b):
-    return max(np.abs(x - y).max() for x, y in zip(a, b, strict=True))
 
 
 def main():

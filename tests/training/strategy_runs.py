@@ -22,6 +22,7 @@ if __name__ == "__main__":
 
 from distill.learning.distiller import Distiller
 from distill.learning.methods import logits
+from tests.kills import largest_difference, metrics_of
 from tfnlp import models, tasks
 from tfnlp.functional.recompute import recompute_blocks
 from tfnlp.layers import fake_quantize, get_ranges
@@ -38,7 +39,6 @@ from tfnlp.training import (
     make_strategy,
 )
 from tfnlp.training.adversarial import AdversarialRegularizer
-from tfnlp.training.run_folder import TIMES
 
 V, L = 20, 7
 KEYS = ("token_ids", "segment_ids", "padding_mask")
@@ -179,10 +179,6 @@ def compare(strategies, name, make, parts=1):
     }
 
 
-def largest_difference(a, b):
-    return max(np.abs(x - y).max() for x, y in zip(a, b, strict=True))
-
-
 class Killed(Exception):
     pass
 
@@ -207,8 +203,7 @@ def resume(strategy):
             compile_model(config, trained, len(data), model)
         folder = RunFolder(folder, {})
         fit(trained, data, config, folder, lambda: None, evaluate=evaluate)
-        logs = [{k: v for k, v in m.items() if k not in TIMES} for m in folder.metrics()]
-        return [w.numpy() for w in model.weights], logs
+        return [w.numpy() for w in model.weights], metrics_of(folder)
 
     epochs = []
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.kills import assert_same_weights
 from tests.programs import found_by
 from tests.training.pretrain_runs import OBJECTIVES, TOKENS, small_config
 from tests.training.pretrain_runs import make_corpus as pretrain_corpus
@@ -66,8 +67,7 @@ def test_trains_logs_each_loss_and_saves_each_model(tmp_path, tokenizer):
     assert figures["steps"] == 6 * 7 and figures["texts"] == 26
     for name, folder in (("discriminator", run.best), ("generator", run.path / "generator")):
         loaded = load_model(folder, models[name].head)
-        for a, b in zip(models[name].get_weights(), loaded.get_weights(), strict=True):
-            np.testing.assert_array_equal(a, b)
+        assert_same_weights(models[name].get_weights(), loaded.get_weights())
     # What dev says is what the models say, over all of its tokens, whatever batch they are in.
     trained, sums = objective.trained(models), np.zeros((3, 2))
     for inputs, labels in dev.epoch():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.kills import KILLS, killed_after
+from tests.kills import KILLS, assert_same_weights, killed_after
 from tests.training.test_resumable_fit import make_batches
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import build_model
@@ -67,8 +67,7 @@ def test_all_at_once_is_saved_by_averages_and_a_killed_run_ends_alike(tmp_path, 
         train(tmp_path / "broken", small_config, ALL, stop_after=7)
     resumed, broken = train(tmp_path / "broken", small_config, ALL)
     weights = whole.model.get_weights()
-    for a, b in zip(weights, resumed.model.get_weights(), strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_same_weights(weights, resumed.model.get_weights())
     found = [load_model(r.best, "classifier").get_weights() for r in (run, broken)]
     with averaged_weights(whole):
         averages = whole.model.get_weights()

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.kills import KILLS, killed_after
+from tests.kills import KILLS, assert_same_weights, killed_after
 from tfnlp.checkpoints import load_model
 from tfnlp.models import RecurrentTranslatorConfig, TransformerConfig, build_model
 from tfnlp.models.recurrent_translator import scheduled_sampling_model
@@ -83,8 +83,7 @@ def test_a_killed_run_ends_with_the_same_weights(tmp_path, family, sampling):
         train(tmp_path / "broken", CONFIGS[family], **more, stop_after=13)
     assert 1 <= len(RunFolder(tmp_path / "broken", {}).metrics()) < 3
     resumed, broken, same = train(tmp_path / "broken", CONFIGS[family], **more)
-    for a, b in zip(whole.get_weights(), resumed.get_weights(), strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_same_weights(whole.get_weights(), resumed.get_weights())
     assert same == figures
     # The mean of the last two epochs, which `recent` has one file each of.
     assert len([*(broken.path / "recent").iterdir()]) == 2
