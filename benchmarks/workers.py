@@ -16,7 +16,7 @@ def main():
     import tensorflow as tf
 
     from tests import kills
-from tests.training import worker_runs
+    from tests.training import worker_runs
 
     with tempfile.TemporaryDirectory() as folder:
         weights, _ = worker_runs.train(tf.distribute.get_strategy(), f"{folder}/one", True)
