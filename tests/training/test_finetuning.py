@@ -147,18 +147,16 @@ def test_numbers_begin_at_the_training_mean(distilled, one_layer, tokenizer, tmp
 
 
 def test_examples_of_one_label_alone_are_refused():
-    names = ["bad", "good"]
-    alike = Examples(["a fine film", "fine"], labels=[1, 1], label_names=names)
-    with pytest.raises(InputError, match="All examples of `train` have the label 'good', so"):
-        FineTuning(Classification(names), None, None, Splits(alike, DEV, 16), None, None).run_all()
+    words = Classification(["bad", "good"]), Tagging(["O", "B-x"])
+    alike = Examples(["a fine film", "fine"], labels=[1, 1])
     tagged = TaggedSentences([["a", "film"], ["fine"]], [["O", "O"], ["O"]])
-    with pytest.raises(InputError, match="All examples of `train` have the tag 'O', so"):
-        FineTuning(
-            Tagging(["O", "B-x"]), None, None, Splits(tagged, tagged, 16), None, None
-        ).run_all()
-    check_varied(Tagging(["O", "B-x"]), TaggedSentences([["a", "b"]], [["O", "B-x"]]))
-    check_varied(Classification(names), TRAIN)
-    check_varied(MultipleChoice(), Choices(["a", "b"], [["c", "d"], ["e", "f"]], [0, 0]))
     scores = ScoredExamples(["a", "b"], None, [0.5, 0.5])
-    with pytest.raises(InputError, match=r"have the label 0\.5, so"):
-        check_varied(Regression(), scores)
+    for task, train, label in zip(
+        (*words, Regression()), (alike, tagged, scores), ("'good'", "'O'", "0.5"), strict=True
+    ):
+        with pytest.raises(InputError, match=f"All labels of `train` are {label}, so that there"):
+            FineTuning(task, None, None, Splits(train, DEV, 16), config=None, run=None).run_all()
+    choices = Choices(["a", "b"], [["c", "d"], ["e", "f"]], [0, 0])
+    varied = TaggedSentences([["a", "b"]], [["O", "B-x"]])
+    for task, train in zip((*words, MultipleChoice()), (TRAIN, varied, choices), strict=True):
+        check_varied(task, train)

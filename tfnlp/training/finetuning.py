@@ -161,15 +161,10 @@ def encode_batches(task, tokenizer, examples, max_length, batch_size, **options)
     encodings, labels = task.encode(tokenizer, examples, max_length)
     rows = Encodings.from_list(encodings)
     if rows.examples is None and rows.truncated.any():
-        logging.info(
-            "%d of %d texts were cut to max_length=%d tokens.",
-            rows.truncated.sum(),
-            len(rows.truncated),
-            max_length,
-        )
-    batches = LengthBatches(
-        encodings, batch_size, labels, pad_token_id=tokenizer.pad_token_id, **options
-    )
+        sizes = rows.truncated.sum(), len(rows.truncated), max_length
+        logging.info("%d of %d texts were cut to max_length=%d tokens.", *sizes)
+    options["pad_token_id"] = tokenizer.pad_token_id
+    batches = LengthBatches(encodings, batch_size, labels, **options)
     logging.info(
         "%s in %s, %.1f %% of their tokens padding.",
         counted(len(encodings), "example"),
@@ -195,38 +190,22 @@ def write_n_best(task, run_folder, examples, max_length, count=5, block_size=Non
     model = load_model(best, task.head, block_size=block_size)
     outputs = predictor(model, task.outputs)(batches)
     answers = task.n_best(examples, batches.encodings, outputs, count)
-    rows = [
-        [dataclasses.asdict(answer) for answer in answers_of_one] for answers_of_one in answers
-    ]
+    rows = [list(map(dataclasses.asdict, row)) for row in answers]
     write_json(best.parent / "n_best.json", dict(zip(examples.ids, rows, strict=True)))
 
 
 def check_varied(task, train):
-    """Check that training examples have more than one label, or their words more than one tag.
-
-    Raises:
-        InputError: if all have the same one.
-    """
-    kind = {"classifier": "label", "tagger": "tag"}.get(task.head)
-    labels = getattr(train, f"{kind}s", None) if kind else None  # other heads compare places
-    if labels is None:
-        return
-    labels = {tag for tags in labels for tag in tags} if kind == "tag" else {*labels}
-    if len(labels) == 1:
-        (label,) = labels
-        names = getattr(train, "label_names", None)
+    """Raise an InputError if all labels or tags of the training examples are one."""
+    labels = {*task.answers(train, [])[0]}
+    if len(labels) == 1 and task.head != "chooser":  # whose labels are places
         raise InputError(
-            f"All examples of `train` have the {kind} {names[label] if names else label!r}, so "
-            "that there is nothing to tell apart; give examples of others too."
+            f"All labels of `train` are {labels.pop()!r}, so that there is nothing to tell apart; "
+            "give examples of others too."
         )
 
 
 def check_compresses(config):
-    """Check that a `TrainingConfig` works with a compressor.
-
-    Raises:
-        InputError: if the config has a moving average of the weights.
-    """
+    """Raise an InputError for a moving average of the weights beside a compressor."""
     if config.ema_decay:
         raise InputError(
             f"ema_decay={config.ema_decay} does not go with compression: the average of weights "

@@ -62,28 +62,19 @@ class TranslatorTraining(Experiment):
         check_saves(self.model)
 
     def encode(self):
-        sizes = self.max_tokens, self.data.max_length
-        options = {"shuffle": True, "seed": self.config.seed}
+        settings = config_of(self.model), self.max_tokens, self.data.max_length
+        orders = {"train": {"shuffle": True, "seed": self.config.seed}}
         batches = {
-            name: self.task.batches(
-                texts,
-                self.tokenizer,
-                config_of(self.model),
-                *sizes,
-                **(options if name == "train" else {}),
-            )
+            name: self.task.batches(texts, self.tokenizer, *settings, **orders.get(name, {}))
             for name, texts in self.data.parts().items()
         }
         for split in batches.values():
             check_lengths(split, self.model)
         self.pairs = batches["train"]
-        logging.info(
-            "%d pairs in %d batches of at most %d tokens, %.1f %% of them padding.",
-            len(self.pairs.sources),
-            len(self.pairs),
-            self.max_tokens,
-            100 * self.pairs.padding_share(),
-        )
+        counts = len(self.pairs.sources), len(self.pairs), self.max_tokens
+        share = 100 * self.pairs.padding_share()
+        text = "%d pairs in %d batches of at most %d tokens, %.1f %% of them padding."
+        logging.info(text, *counts, share)
         return batches
 
     def build(self):
@@ -114,10 +105,7 @@ class TranslatorTraining(Experiment):
         return measure_dev
 
     def save(self):
-        self._save_in(self.run.best)
-
-    def _save_in(self, folder):
-        save_model(self.model, folder, tokenizer=self.tokenizer)
+        save_model(self.model, self.run.best, tokenizer=self.tokenizer)
 
     def fingerprints(self):
         return {
@@ -139,7 +127,7 @@ class TranslatorTraining(Experiment):
         if self.average_epochs:
             self.recent.load_mean(self.model, epochs)
             if self.run.writes:
-                self._save_in(self.run.averaged)
+                save_model(self.model, self.run.averaged, tokenizer=self.tokenizer)
             figures |= self._figures_of(self.model, "averaged_")
         return figures
 
