@@ -107,10 +107,7 @@ def test_read_tagged_characters(tmp_path):
         ("서\tO\tB-LC", "is not one character, a tab and one tag"),
         ("서\t", "is not one character, a tab and one tag"),
         ("\tO", "is not one character, a tab and one tag"),
-        (
-            "서\tB-QT",
-            "'B-QT' is not one of O, B-LC; leave .* `labels` or in the training file",
-        ),
+        ("서\tB-QT", "'B-QT' is not one of O, B-LC; leave .* `labels` or in the training file"),
     ],
 )
 def test_bad_characters_are_named(line, message, tmp_path):

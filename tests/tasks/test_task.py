@@ -53,8 +53,7 @@ TASKS = ("classifier", "regression", "tagger", "answerer", "chooser")
 
 
 @pytest.mark.parametrize(
-    ("name", "adversarial"),
-    [*((name, False) for name in TASKS), ("characters", True)],
+    ("name", "adversarial"), [*((name, False) for name in TASKS), ("characters", True)]
 )
 def test_every_task_is_learned(name, adversarial, tiny_config, tokenizer, tmp_path):
     """Scored on texts that are not among those it is trained on."""

@@ -9,10 +9,7 @@ from tests.training.test_optimizer import DECAYED, MORE_FIELDS, SIZES
 from tfnlp import models
 from tfnlp.objectives import ReplacedTokens
 from tfnlp.training.layer_wise_rates import layer_depths
-from tfnlp.training.optimizer import (
-    is_decayed,
-    make_optimizer,
-)
+from tfnlp.training.optimizer import is_decayed, make_optimizer
 from tfnlp.training.pretraining import Pretrainer
 from tfnlp.utils.errors import InputError
 

@@ -6,13 +6,7 @@ import tensorflow as tf
 from tests.kills import assert_same_weights
 from tfnlp import models
 from tfnlp.training import TrainingConfig, optimizer_of
-from tfnlp.training.optimizer import (
-    FusedAdamW,
-    Lamb,
-    averaged_weights,
-    is_decayed,
-    make_optimizer,
-)
+from tfnlp.training.optimizer import FusedAdamW, Lamb, averaged_weights, is_decayed, make_optimizer
 from tfnlp.training.schedules import WarmupLinearDecay
 
 
@@ -146,7 +140,7 @@ def test_what_is_decayed_of_each_family(family):
         "DebertaConfig": {"query_bias", "value_bias"},
         "XLNetConfig": {"content_bias", "position_bias", "segment_bias"},
         "TransformerXLConfig": {
-            *("content_bias", "position_bias", "bias_0", "bias_1", "cluster_bias"),
+            *("content_bias", "position_bias", "bias_0", "bias_1", "cluster_bias")
         },
     }.get(family, set())
     assert plain == names

@@ -9,14 +9,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.kills import (
-    KILLS,
-    Killed,
-    assert_same_weights,
-    killed_after,
-    metrics_of,
-    progress_of,
-)
+from tests.kills import KILLS, Killed, assert_same_weights, killed_after, metrics_of, progress_of
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification

@@ -14,9 +14,7 @@ from tfnlp.models import build_model
 from tfnlp.tasks import Classification
 from tfnlp.text import LengthBatches
 from tfnlp.training import FineTuner, RunFolder, TrainingConfig, compile_model, fit, optimizer_of
-from tfnlp.training.optimizer import (
-    averaged_weights,
-)
+from tfnlp.training.optimizer import averaged_weights
 from tfnlp.utils.errors import InputError
 
 ALL = TrainingConfig(

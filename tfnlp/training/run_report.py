@@ -42,9 +42,7 @@ def write_report(run, figures, labels=None, metric="accuracy", epoch="best", exa
         if key.endswith("_only_answer"):
             split = key.removesuffix("_only_answer").replace("_", " ")
             logging.warning(
-                "All of %s gets one answer, %s, though the right ones differ.",
-                split,
-                _text(value),
+                "All of %s gets one answer, %s, though the right ones differ.", split, _text(value)
             )
     logging.info(
         "The %s epoch's weights are in %s, the model card is %s/README.md.",
