@@ -100,7 +100,6 @@ def write_features(path, features, texts, encodings):
 
 
 def _write_parquet(path, columns, texts):
-    import pyarrow
     import pyarrow.parquet
 
     rows = columns.pop("features")

@@ -4,6 +4,11 @@ import itertools
 import re
 import statistics
 
+from seqeval import metrics
+from seqeval.metrics import sequence_labeling
+from seqeval.scheme import IOB2
+from sklearn.metrics import f1_score
+
 from tfnlp.tasks.tagged_files import BIO_TAG, TaggedSentences, check_unit, read_tagged, tag_names
 from tfnlp.tasks.task import Task
 from tfnlp.text.batches import IGNORED
@@ -124,8 +129,6 @@ def _accuracy(tags, predictions):
 
 def _entity_scores(tags, predictions):
     """Return F1, precision and recall of all entities, as in CoNLL's script."""
-    from seqeval.metrics import sequence_labeling
-
     precision, recall, f1, _ = sequence_labeling.precision_recall_fscore_support(
         _seqeval_tags(tags), _seqeval_tags(predictions), average="micro", zero_division=0
     )
@@ -138,10 +141,6 @@ def _character_scores(examples, predictions):
     `macro_f1` is KLUE's entity F1, by the strict rules of IOB2. `character_macro_f1` is its
     character F1, the mean over tags.
     """
-    from seqeval import metrics
-    from seqeval.scheme import IOB2
-    from sklearn.metrics import f1_score
-
     tags, predictions = (
         [
             [tag for character, tag in zip(*pair, strict=True) if not character.isspace()]

@@ -88,9 +88,8 @@ class Translation(Objective):
 
     def losses(self, labels, outputs, sample_weight=None):
         """Return the mean cross-entropy of the labels (B, T), ignoring -100."""
-        weights = () if sample_weight is None else (sample_weight,)
-        smoothing = self.label_smoothing
-        loss = token_cross_entropy(labels, outputs["logits"], *weights, label_smoothing=smoothing)
+        logits, smoothing = outputs["logits"], self.label_smoothing
+        loss = token_cross_entropy(labels, logits, sample_weight, label_smoothing=smoothing)
         return {self.loss_name: loss}
 
     def scores(self, labels, outputs):
