@@ -23,7 +23,7 @@ from tfnlp.training.training_config import TrainingConfig
 from tfnlp.training.workers import (
     any_worker,
     check_same,
-    lost_workers,
+    plain_errors,
     several_workers,
     shared_dataset,
     wait_for_all,
@@ -89,7 +89,7 @@ def fit(model, batches, config, run, save_best, **options):
             logging.info("%s is complete; nothing to train.", run.path)
             return
         run.start()
-        with recorder.running(), lost_workers(strategy), _errors_of(batches):
+        with recorder.running(), plain_errors(strategy, batches):
             while not (recorder.finished or recorder.interrupted):
                 start, skip = recorder.progress["epoch"], recorder.progress["step"]
                 if skip == len(batches):  # the run was killed before dev was evaluated
@@ -110,17 +110,6 @@ def fit(model, batches, config, run, save_best, **options):
             wait_for_all(strategy)  # the chief has saved
     if not recorder.finished:
         raise KeyboardInterrupt
-
-
-@contextlib.contextmanager
-def _errors_of(batches):
-    """Re-raise an InputError of batches that tf.data wrapped in an error of its own."""
-    try:
-        yield
-    except tf.errors.OpError:
-        if getattr(batches, "error", None) is not None:
-            raise batches.error from None
-        raise
 
 
 @dataclasses.dataclass(eq=False)
