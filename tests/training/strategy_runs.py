@@ -200,7 +200,7 @@ def resume(strategy):
         with strategy.scope():
             model = text_model(TASKS["classification"], dropout=0.5)
             trained = FineTuner(model, TASKS["classification"])
-            compile_model(config, trained, len(data), model)
+            compile_model(config, trained, len(data))
         folder = RunFolder(folder, {})
         fit(trained, data, config, folder, lambda: None, evaluate=evaluate)
         return [w.numpy() for w in model.weights], metrics_of(folder)

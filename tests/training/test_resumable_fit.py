@@ -38,7 +38,7 @@ def train(folder, tiny_config, config=CONFIG, stop_after=None, dev=True):
     batches = make_batches(tiny_config.vocabulary_size)
     model = build_model(tiny_config, "classifier", 2)
     trained = FineTuner(model, Classification(["a", "b"]))
-    compile_model(config, trained, len(batches), model)
+    compile_model(config, trained, len(batches))
     run = RunFolder(folder, {"seed": 0})
     dev_batches = make_batches(tiny_config.vocabulary_size, False)
 

@@ -19,7 +19,7 @@ def make_trainer(tiny_config, kind=FineTuner):
     keras.utils.set_random_seed(0)
     model = build_model(dataclasses.replace(tiny_config, num_layers=1), "classifier", 2)
     trainer = kind(model, Classification(["a", "b"]))
-    compile_model(CONFIG, trainer, 7, model)
+    compile_model(CONFIG, trainer, 7)
     return trainer
 
 

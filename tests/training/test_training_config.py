@@ -43,7 +43,7 @@ def train(folder, text_config, config, stop_after=None, fixed_length=None, count
     train.fixed_length = fixed_length
     model = build_model(text_config, "classifier", 2)
     trained = FineTuner(model, Classification(["a", "b"]))
-    compile_model(config, trained, len(train), model)
+    compile_model(config, trained, len(train))
     # Adam divides a gradient by its size: of one that is 0 but for rounding it makes a step.
     trained.optimizer.epsilon = 1e-3
     run = RunFolder(folder, {})

@@ -207,21 +207,12 @@ def make_optimizer(
     return optimizer
 
 
-def compile_model(config, trained, steps_per_epoch, model=None, **options):
-    """Compile a model for training.
-
-    Args:
-        config: a `TrainingConfig`.
-        trained: the `Trainer`.
-        steps_per_epoch: batches in an epoch.
-        model: the model whose variables are trained; `trained` where None.
-        options: for Keras' `compile`.
-    """
-    trained.accumulation_steps = config.accumulation_steps
+def compile_model(config, trainer, steps_per_epoch):
+    """Compile a `Trainer` for epochs of so many steps, as a `TrainingConfig` says."""
+    trainer.accumulation_steps = config.accumulation_steps
     if config.gradient_checkpointing:
-        recompute_blocks(trained)
-    optimizer = optimizer_of(config, model or trained, steps_per_epoch)
-    trained.compile(optimizer, jit_compile=config.xla, **options)
+        recompute_blocks(trainer)
+    trainer.compile(optimizer_of(config, trainer, steps_per_epoch), jit_compile=config.xla)
 
 
 def optimizer_of(config, model, steps_per_epoch):
