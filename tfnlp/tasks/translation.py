@@ -59,23 +59,30 @@ class Translation(Objective):
                 end token.
 
         Raises:
-            InputError: for a pair that is too long, with its place, if `too_long` is "error"; for
-                a pair of more than `max_tokens` after its texts are cut; and if no pair is left.
+            InputError: for a pair that is too long, with its place, if `too_long` is "error", if
+                it is still after its texts are cut, or if all pairs are.
         """
         target_tokenizer, source_end = with_target(tokenizer, None, config.end_token_id)
         sources = tokenizer.encode_closed(texts.sources, source_end)
         targets = target_tokenizer.encode_closed(texts.targets, config.end_token_id)
-        if self.too_long == "skip":
-            sources, targets = _skip_long(texts, sources, targets, max_tokens, max_length)
-        elif self.too_long == "cut":
+        if self.too_long == "cut":
             is_long = np.maximum(sources.lengths, targets.lengths) > max_length
             warn_of_long(is_long, "pairs", texts.place, f"max_length={max_length}", "cut")
             sources = sources.truncate(max_length, source_end)
             targets = targets.truncate(max_length)
-        check_each(texts, "the source", sources.lengths, max_length=max_length)
-        check_each(texts, "the target", targets.lengths, max_length=max_length)
-        sums = sources.lengths + targets.lengths
-        check_each(texts, "the pair", sums, max_tokens=max_tokens)
+        sizes = np.stack([sources.lengths, targets.lengths])  # (2, pairs)
+        is_long = (sizes.max(0) > max_length) | (sizes.sum(0) > max_tokens)
+        limits = f"max_length={max_length} or max_tokens={max_tokens}"
+        if self.too_long == "skip" and not is_long.all():
+            warn_of_long(is_long, "pairs", texts.place, limits, "skip")
+            sources, targets = sources.select(~is_long), targets.select(~is_long)
+        elif is_long.any():
+            first = int(is_long.argmax())
+            raise InputError(
+                f"{texts.place(first)}: the pair has {sizes[0, first]} and {sizes[1, first]} "
+                f"tokens, end tokens included, which is more than {limits} allows; split it, or "
+                "give a larger one, too_long='cut' or 'skip'."
+            )
         return TranslationBatches(
             sources,
             targets,
@@ -95,28 +102,3 @@ class Translation(Objective):
     def scores(self, labels, outputs):
         """Return the log-likelihood of the labels, without smoothing, and the accuracy."""
         return token_scores(labels, outputs)
-
-
-def _skip_long(texts, sources, targets, max_tokens, max_length):
-    """Return the sources and targets of the pairs within the limits; log how many are skipped."""
-    limits = f"max_length={max_length} or max_tokens={max_tokens}"
-    is_long = np.maximum(sources.lengths, targets.lengths) > max_length
-    is_long |= sources.lengths + targets.lengths > max_tokens
-    if is_long.all():
-        raise InputError(
-            f"{texts.place(0)}: this pair and all others are longer than {limits}; give larger "
-            "ones."
-        )
-    warn_of_long(is_long, "pairs", texts.place, limits, "skip")
-    return sources.select(~is_long), targets.select(~is_long)
-
-
-def check_each(texts, part, sizes, **limit):
-    """Raise an InputError for the first size above a limit, which is a keyword argument."""
-    ((name, most),) = limit.items()
-    for number in np.flatnonzero(sizes > most)[:1]:
-        raise InputError(
-            f"{texts.place(number)}: {part} has {sizes[number]} tokens, end tokens included, "
-            f"and {name}={most} at most; split the pair, or give a larger {name}, too_long='cut' "
-            "or 'skip'."
-        )
