@@ -22,9 +22,7 @@ class Questions:
     """Questions with the contexts that may answer them.
 
     Args:
-        ids: a list of strings.
-        questions: a list of strings.
-        contexts: a list of strings.
+        ids, questions, contexts: lists of strings.
         answers: for each question a list of (first character, text); an empty list if the context
             does not answer it.
     """

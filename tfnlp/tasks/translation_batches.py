@@ -16,8 +16,7 @@ class TranslationBatches:
     seed and the epoch number alone.
 
     Args:
-        sources: `Encodings` that end with the end token.
-        targets: `Encodings` that end with the end token, as many as sources.
+        sources, targets: as many `Encodings`, which end with the end token.
         max_tokens: the maximum number of tokens of a batch, including padding; no pair may be
             longer.
         pad_token_id: the id of padding.

@@ -240,8 +240,7 @@ class RunFolder:
         Args:
             variables: a dict of the variables.
             sums: a dict of the metrics' sums within the epoch; empty at its end.
-            progress: a dict of JSON values.
-            fingerprints: a dict of the fingerprints of inputs that decide the result, by name.
+            progress, fingerprints: as in `RunRecorder`.
         """
         if not self.writes:
             return

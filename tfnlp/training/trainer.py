@@ -87,8 +87,7 @@ class FineTuner(Trainer):
     Args:
         model: from `tfnlp.models.build_model`, with the task's head.
         task: see `tfnlp.tasks`.
-        regularizer: an `AdversarialRegularizer`, whose loss is added in training; None for
-            none.
+        regularizer: an `AdversarialRegularizer`, whose loss is added in training; or None.
     """
 
     # Name of the task's loss in the log.

@@ -111,14 +111,11 @@ def plain_errors(strategy, batches):
 
 
 def check_same(strategy, facts):
-    """Check on all workers that they were started alike.
+    """Raise an InputError on all workers if one was started with other facts than the first.
 
     Args:
         strategy: of the training.
         facts: a dict of dicts of JSON values, by name, such as {"flags": {"epochs": 3}}.
-
-    Raises:
-        InputError: if a value differs between workers.
     """
     if not several_workers(strategy):
         return

@@ -96,11 +96,7 @@ def as_json(value):
 
 
 def make_folder(path):
-    """Create a folder and its missing parents.
-
-    Raises:
-        InputError: if it cannot be created; it gives the reason.
-    """
+    """Create a folder and its missing parents, or raise an InputError with the reason."""
     try:
         pathlib.Path(path).mkdir(parents=True, exist_ok=True)
     except OSError as e:
@@ -110,13 +106,9 @@ def make_folder(path):
 
 
 def check_writable(path):
-    """Check before long work that a file could be written; nothing is created.
+    """Raise an InputError before long work if a file could not be written.
 
-    Args:
-        path: of the file; neither the file nor its folder needs to exist.
-
-    Raises:
-        InputError: if it could not be written.
+    Nothing is created, and neither the file nor its folder needs to exist.
     """
     path = pathlib.Path(path).absolute()
     folder = next(folder for folder in path.parents if folder.exists())

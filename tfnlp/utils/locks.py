@@ -19,10 +19,7 @@ def held_alone(descriptor, refusal):
 
     Args:
         descriptor: of the open file, from `os.open`.
-        refusal: the error message if another process holds it.
-
-    Raises:
-        InputError: if another process holds it.
+        refusal: the message of the InputError if another process holds it.
     """
     try:
         try:

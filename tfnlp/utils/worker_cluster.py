@@ -39,8 +39,7 @@ def read_cluster(text=None):
             as Kubernetes' training operator writes it.
 
     Raises:
-        InputError: if it is missing, is not JSON, or does not describe a cluster of workers that
-            includes this process.
+        InputError: if it does not describe a cluster that includes this process.
     """
     text = os.environ.get("TF_CONFIG", "") if text is None else text
     try:
