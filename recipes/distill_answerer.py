@@ -37,7 +37,7 @@ def main():
     with training.make_strategy(FLAGS.strategy).scope():
         models = distillation_run.make_models(task, train)
         distillation_run.distill(task, models, (train, dev, test), config, run)
-    training.write_n_best(task, FLAGS.output_dir, dev, FLAGS.max_length, FLAGS.n_best)
+    tasks.write_n_best(task, FLAGS.output_dir, dev, FLAGS.max_length, FLAGS.n_best)
 
 
 if __name__ == "__main__":

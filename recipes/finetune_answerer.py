@@ -36,7 +36,7 @@ def main():
         model, tokenizer = model_flags.make_model(task, texts)
         finetuning_run.finetune(task, model, tokenizer, (train, dev, test), config=config, run=run)
     sizes = FLAGS.max_length, FLAGS.n_best, FLAGS.block_size
-    training.write_n_best(task, FLAGS.output_dir, dev, *sizes)
+    tasks.write_n_best(task, FLAGS.output_dir, dev, *sizes)
 
 
 if __name__ == "__main__":

@@ -321,7 +321,7 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
         assert done.stderr.splitlines()[-1].startswith("Error: --num_layers=9 must lie between")
     given = [f"--train={alike}", "--labels=negative,positive", out]
     done = run("finetune_classifier", *flags, *given, status=2)
-    message = "Error: All labels of --train are 'positive', so that"
+    message = "Error: All examples of --train have the label 'positive', so that"
     assert done.stderr.splitlines()[-1].startswith(message)
     assert not (tmp_path / "a").exists()
 

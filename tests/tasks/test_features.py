@@ -8,6 +8,7 @@ import pytest
 from tfnlp.models import build_model
 from tfnlp.tasks.features import check_features_file, extract_features, write_features
 from tfnlp.text import LengthBatches
+from tfnlp.text.tokenizer_loading import train_tokenizer
 from tfnlp.utils.errors import InputError
 
 TEXTS = ["the film is not dull", "a fine plot", "영화"]
@@ -87,3 +88,8 @@ def test_too_few_layers_are_named(tiny_config, parts):
     model = build_model(tiny_config, hidden_states=True)
     with pytest.raises(InputError, match=r"^layers=sum_last_four needs 4 layers.* has 3"):
         extract_features(model, parts[2], "sum_last_four")
+
+
+def test_a_family_with_another_kind_of_tokenizer_is_named():
+    with pytest.raises(InputError, match=r"^family=bert has no tokenizer of kind=bpe"):
+        train_tokenizer(TEXTS, "bpe", 300, "bert")

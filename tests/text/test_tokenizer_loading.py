@@ -11,7 +11,7 @@ from tfnlp.text import (
     train_byte_level_bpe,
     train_unigram,
 )
-from tfnlp.text.tokenizer_loading import tokenizer_statistics, train_tokenizer
+from tfnlp.text.tokenizer_loading import tokenizer_statistics
 from tfnlp.utils.errors import InputError
 
 TEXTS = [
@@ -84,8 +84,3 @@ def test_a_tokenizer_of_another_kind_is_named(tmp_path):
     saved(train("albert", TEXTS, 200), tmp_path / "b", "gpt2")
     with pytest.raises(InputError, match="not a byte-level BPE"):
         load_tokenizer(tmp_path / "b")
-
-
-def test_a_family_with_another_kind_of_tokenizer_is_named():
-    with pytest.raises(InputError, match=r"^family=bert has no tokenizer of kind=bpe"):
-        train_tokenizer(TEXTS, "bpe", 300, "bert")

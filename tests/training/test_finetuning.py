@@ -154,7 +154,9 @@ def test_examples_of_one_label_alone_are_refused():
     for task, train, label in zip(
         (*words, Regression()), (alike, tagged, scores), ("'good'", "'O'", "0.5"), strict=True
     ):
-        with pytest.raises(InputError, match=f"All labels of `train` are {label}, so that there"):
+        with pytest.raises(
+            InputError, match=f"All examples of `train` have the label {label}, so"
+        ):
             FineTuning(task, None, None, Splits(train, DEV, 16), config=None, run=None).run_all()
     choices = Choices(["a", "b"], [["c", "d"], ["e", "f"]], [0, 0])
     varied = TaggedSentences([["a", "b"]], [["O", "B-x"]])

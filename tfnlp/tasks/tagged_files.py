@@ -1,6 +1,7 @@
 """Tagged words or characters from column files."""
 
 import dataclasses
+import itertools
 import pathlib
 import re
 
@@ -64,27 +65,23 @@ def read_tagged(path, tag_names=None, unit="word", comment_prefix=None):
         rows = _character_rows(path, comment_prefix or "##")
     else:
         rows = _word_rows(path, allowed, comment_prefix)
-    sentences, tags = [[]], [[]]
-    for number, word, tag in rows:
-        if word is None:
-            if sentences[-1]:
-                sentences.append([])
-                tags.append([])
-            continue
-        if not allowed(tag):
-            raise InputError(
-                f"{path}, line {number}: tag {tag!r} is not one of {', '.join(tag_names or BIO)}; "
-                "leave headers out, and give all tags as `labels` or in the training file."
-            )
-        sentences[-1].append(word)
-        tags[-1].append(tag)
-    if not sentences[-1]:
-        sentences.pop()
-        tags.pop()
-    if not sentences:
+
+    def words_and_tags():
+        for number, word, tag in rows:
+            if word is not None and not allowed(tag):
+                raise InputError(
+                    f"{path}, line {number}: tag {tag!r} is not one of "
+                    f"{', '.join(tag_names or BIO)}; leave headers out, and give all tags as "
+                    "`labels` or in the training file."
+                )
+            yield word, tag
+
+    pairs = itertools.groupby(words_and_tags(), key=lambda pair: pair[0] is not None)
+    columns = [[*zip(*group, strict=True)] for is_sentence, group in pairs if is_sentence]
+    if not columns:
         raise InputError(f"{path} holds no sentence; it needs a {unit} and its tag on each line.")
-    if unit == "character":
-        sentences = ["".join(characters) for characters in sentences]
+    join = "".join if unit == "character" else list
+    sentences, tags = [join(words) for words, _ in columns], [list(tags) for _, tags in columns]
     return TaggedSentences(sentences, tags)
 
 

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import gzip
-import pathlib
 from collections.abc import Callable
 
 from absl import logging
@@ -13,7 +12,7 @@ from tfnlp.checkpoints.tensors import WEIGHTS
 from tfnlp.models import check_lengths
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.tasks.confusion_matrix import only_answer
-from tfnlp.text import Encodings, LengthBatches, load_tokenizer
+from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.adversarial import AdversarialRegularizer
 from tfnlp.training.experiment import Experiment, Splits
 from tfnlp.training.fingerprints import content_fingerprint
@@ -22,7 +21,6 @@ from tfnlp.training.optimizer import compile_model
 from tfnlp.training.run_report import write_report
 from tfnlp.training.trainer import FineTuner
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import write_json
 from tfnlp.utils.formatting import counted
 
 
@@ -174,33 +172,13 @@ def encode_batches(task, tokenizer, examples, max_length, batch_size, **options)
     return batches
 
 
-def write_n_best(task, run_folder, examples, max_length, count=5, block_size=None):
-    """Write a run's best answers to each question to its n_best.json.
-
-    Args:
-        task: a `QuestionAnswering`.
-        run_folder: the folder of the run, with the fine-tuned model in `best`.
-        examples: `Questions`.
-        max_length: the maximum input length in tokens.
-        count: the number of answers for each question.
-        block_size: as in `load_model`.
-    """
-    best = pathlib.Path(run_folder) / "best"
-    batches = encode_batches(task, load_tokenizer(best), examples, max_length, 32)
-    model = load_model(best, task.head, block_size=block_size)
-    outputs = predictor(model, task.outputs)(batches)
-    answers = task.n_best(examples, batches.encodings, outputs, count)
-    rows = [list(map(dataclasses.asdict, row)) for row in answers]
-    write_json(best.parent / "n_best.json", dict(zip(examples.ids, rows, strict=True)))
-
-
 def check_varied(task, train):
     """Raise an InputError if all labels or tags of the training examples are one."""
     labels = {*task.answers(train, [])[0]}
     if len(labels) == 1 and task.head != "chooser":  # whose labels are places
         raise InputError(
-            f"All labels of `train` are {labels.pop()!r}, so that there is nothing to tell apart; "
-            "give examples of others too."
+            f"All examples of `train` have the label {labels.pop()!r}, so that there is nothing "
+            "to tell apart; give examples of others too."
         )
 
 
