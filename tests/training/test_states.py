@@ -155,7 +155,7 @@ def test_changed_data_are_noticed_on_resuming(tmp_path):
         ({"fingerprints": {"dev": "1"}}, "with teacher"),
         ({"fingerprints": {"dev": "1", "teacher": "2", "pruning": "3"}}, "without pruning"),
     ]:
-        with pytest.raises(InputError, match=f"was trained {what}; restore that to resume it"):
+        with pytest.raises(InputError, match=f"was trained {what}; do so to go on, or start anew"):
             resume(**changed)
 
 

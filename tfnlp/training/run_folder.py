@@ -304,12 +304,15 @@ class RunFolder:
             if stored.get(name) == fingerprints.get(name):
                 continue
             path = self._flags_now.get(name)
-            change = f"on other content of {name}{f' ({path})' if path else ''} than is there now"
+            change = (
+                f"on other content of {name}{f' ({path})' if path else ''} than is there now: "
+            )
+            change += "restore that to resume it"
             if (name in stored) != (name in fingerprints):
-                change = f"with{'' if name in stored else 'out'} {name}"
+                change = f"with{'' if name in stored else 'out'} {name}; do so to go on"
             raise InputError(
-                f"{self.path} was trained {change}; restore that to resume it, or start anew in "
-                "another folder or by `overwrite`."
+                f"{self.path} was trained {change}, or start anew in another folder or by "
+                "`overwrite`."
             )
 
     def _check_tensors(self, values, variables):
