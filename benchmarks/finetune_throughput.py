@@ -87,7 +87,7 @@ def tfnlp_trainer(data):
 
     model = load_model(FLAGS.model_dir, "classifier", 2)
     trained = FineTuner(model, Classification(["negative", "positive"]))
-    compile_model(training_config(), trained, len(data), model)
+    compile_model(training_config(), trained, len(data))
     dataset = data.dataset().take(FLAGS.steps)
     return lambda: trained.fit(dataset, verbose=0, shuffle=False)
 

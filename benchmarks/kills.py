@@ -68,9 +68,9 @@ def kill_after(step, delay):
 
     If a resumed training is already past that step, the kill follows its first step.
     """
-    from tfnlp.training.resumable_fit import _Recorder
+    from tfnlp.training.resumable_fit import RunRecorder
 
-    original, killing = _Recorder.on_train_batch_end, []
+    original, killing = RunRecorder.on_train_batch_end, []
 
     def on_train_batch_end(recorder, batch, logs=None):
         progress = recorder.progress
@@ -80,7 +80,7 @@ def kill_after(step, delay):
             killing[0].start()
         original(recorder, batch, logs)
 
-    _Recorder.on_train_batch_end = on_train_batch_end
+    RunRecorder.on_train_batch_end = on_train_batch_end
 
 
 def killed_run(recipe, flags, folder, moments, delay, prepare=lambda: None):

@@ -199,13 +199,13 @@ def tfnlp_translation():
 
 
 def tfnlp_step(model, inputs, labels, **options):
-    from tfnlp.training import adamw
+    from tfnlp.training import make_optimizer
     from tfnlp.weighted_losses import token_cross_entropy
 
     def loss(labels, logits):
         return token_cross_entropy(labels, logits, **options)
 
-    model.compile(adamw(model, RATE), loss={"logits": loss}, jit_compile=False)
+    model.compile(make_optimizer(model, RATE), loss={"logits": loss}, jit_compile=False)
     return fitted(model, inputs, {"logits": labels})
 
 

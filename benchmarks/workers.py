@@ -15,6 +15,7 @@ def main():
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
 
+    from tests import kills
     from tests.training import worker_runs
 
     with tempfile.TemporaryDirectory() as folder:
@@ -28,8 +29,8 @@ def main():
                     raise SystemExit("\n".join(errors))
             ends = worker_runs.ends(folder)
         whole = ends["whole0"]["weights"]
-        apart = worker_runs.largest_difference(whole, weights)
-        broken = worker_runs.largest_difference(whole, ends["broken0"]["weights"])
+        apart = kills.largest_difference(whole, weights)
+        broken = kills.largest_difference(whole, ends["broken0"]["weights"])
         print(f"{workers} workers: {apart:.1e} from one, {broken:.1e} after a kill", flush=True)
 
 

@@ -50,7 +50,7 @@ def define_choice(configs):
         _define(field, None, **field.metadata | {"help": help})
 
 
-def _define(field, default, help, low=None, high=None, choices=None):
+def _define(field, default, help, choices=None, low=None, high=None, **_):
     if choices:
         flags.DEFINE_enum(field.name, default, choices, help)
     elif field.type is bool:

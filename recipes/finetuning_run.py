@@ -57,7 +57,7 @@ def finetune(task, model, tokenizer, splits, config, run):
     model_flags.check_fit(model, tokenizer)
     regularizer = make_regularizer(model, task)
     with compression_flags.rounding(model):
-        training.finetune(
+        training.FineTuning(
             task,
             model,
             tokenizer,
@@ -66,7 +66,7 @@ def finetune(task, model, tokenizer, splits, config, run):
             run=run,
             regularizer=regularizer,
             compress=compression_flags.compressor(),
-        )
+        ).run_all()
 
 
 def make_regularizer(model, task):

@@ -332,7 +332,7 @@ def main():
         dev = read_corpus(FLAGS.dev, tokenizer) if FLAGS.dev else None
         corpus = read_corpus(FLAGS.corpus, tokenizer)
         reading = objectives.reading_settings(FLAGS.corpus, FLAGS.documents, FLAGS.max_length)
-        training.pretrain(
+        training.Pretraining(
             objective,
             started,
             tokenizer,
@@ -343,7 +343,7 @@ def main():
             steps_per_epoch=FLAGS.steps_per_epoch,
             task_settings=reading | {"texts": len(corpus)},
             pooler=pooler,
-        )
+        ).run_all()
     logging.info("Fine-tune it: --model_dir=%s", run.best)
 
 

@@ -162,7 +162,7 @@ def main():
     objective.check(model_config, tokenizer)
     with training.make_strategy(FLAGS.strategy).scope():
         started = training.start_models(objective, model_config)
-        training.pretrain(
+        training.Pretraining(
             objective,
             started,
             tokenizer,
@@ -175,7 +175,7 @@ def main():
             run=run,
             on_nan=FLAGS.on_nan,
             task_settings=reading | {"texts": len(texts)},
-        )
+        ).run_all()
     logging.info("Have it write: python -m recipes.generate --model_dir=%s --text=...", run.best)
 
 

@@ -232,7 +232,7 @@ def main():
         for texts in scored.values():
             # Refuse sources that are too long now, not after the training.
             translator.source_ids(texts.sources, texts.place, too_long_to_score())
-        training.train_translator(
+        training.TranslatorTraining(
             task,
             model,
             tokenizer,
@@ -244,7 +244,7 @@ def main():
             sample=fitted,
             score=make_scores(run, tokenizer, scored),
             on_nan=FLAGS.on_nan,
-        )
+        ).run_all()
 
 
 if __name__ == "__main__":

@@ -210,7 +210,7 @@ def draw_word_map(vectors, count=200):
     figure, (axes,) = _panels(1, 1, 10, 8)
     points = PCA(2).fit_transform(vectors.unit[:count])
     axes.plot(*points.T, ".", markersize=2, color="grey")
-    fonts = font_families("DejaVu Sans")
+    fonts = font_families("sans-serif")
     for word, point in zip(vectors.words[:count], points, strict=True):
         axes.annotate(word, point, fontsize=7, family=fonts)
     axes.set(xlabel="first component", ylabel="second component")

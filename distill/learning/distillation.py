@@ -103,7 +103,7 @@ def split_phases(terms, task, intermediate_epochs, hard_label_weight=0.5):
 def distill(teacher, student, data, config, run, phases=None, compress=None):
     """Train a student for its teacher's task, from labels and from the teacher, and report both.
 
-    As in `tfnlp.training.finetune`, the best epoch is kept, and a killed run resumes from its
+    As in `tfnlp.training.FineTuning`, the best epoch is kept, and a killed run resumes from its
     folder and ends with the same weights.
 
     Args:
@@ -114,7 +114,7 @@ def distill(teacher, student, data, config, run, phases=None, compress=None):
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to.
         phases: a list of `Phase`; one of soft labels beside the task's own loss where None.
-        compress: as in `tfnlp.training.finetune`, for the student.
+        compress: as in `tfnlp.training.FineTuning`, for the student.
 
     Returns:
         A dict of the figures of the student, and prefixed with `teacher_` of the teacher. If there

@@ -142,7 +142,7 @@ class PredictionTask:
         task, examples = self._task(), self._examples(inputs)
         predicted = [self._answer(prediction) for prediction in predictions]
         scores = task.score_predictions(examples, predicted)
-        scores |= {f"baseline_{k}": v for k, v in task.baseline(examples, examples).items()}
+        scores |= {f"baseline_{k}": v for k, v in task.baseline(examples).items()}
         gold, answers = task.answers(examples, predicted)
         if self.labelled:
             scores["confusion"] = confusion_matrix(gold, answers, self.labels)

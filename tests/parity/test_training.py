@@ -6,7 +6,7 @@ import pytest
 from tests.parity.test_families import CASES, reference
 from tfnlp import tasks
 from tfnlp.checkpoints import load_model
-from tfnlp.training import FineTuner, WarmupLinearDecay, adamw
+from tfnlp.training import FineTuner, WarmupLinearDecay, make_optimizer
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
 transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
@@ -40,8 +40,7 @@ def test_losses_of_training_steps(family, name, tmp_path):
     schedule = WarmupLinearDecay(2e-2, STEPS, 3)
     # Clipped at every step, and with tokens that occur many times in a batch.
     ours.compile(
-        adamw(model, schedule, weight_decay=0.1, clip_norm=0.2),
-        jit_compile=False,
+        make_optimizer(model, schedule, weight_decay=0.1, clip_norm=0.2), jit_compile=False
     )
     decayed = set(transformers.Trainer.get_decay_parameter_names(None, theirs))
     groups = [

@@ -59,15 +59,3 @@ def test_single_texts_are_refused_after_a_training_on_pairs(tokenizer):
         assert len(pipeline.predict(["a"], ["film"])) == 1
         with pytest.raises(InputError, match=r"^The model was trained on pairs of texts"):
             pipeline.predict(["a"])
-
-
-def test_methods_of_other_tasks_are_refused_by_name(tokenizer):
-    classifier = Classifier(FixedBackend("classifier", tokenizer))
-    message = (
-        r"^choose is a method of the kind chooser, .* classifier, which has classify, predict;"
-    )
-    with pytest.raises(InputError, match=message):
-        classifier.choose("a", ["film"])
-    assert not hasattr(classifier, "choose") and hasattr(classifier, "classify")
-    with pytest.raises(AttributeError, match="'Classifier' object has no attribute 'clasify'"):
-        classifier.clasify("a film")

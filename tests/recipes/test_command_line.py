@@ -311,7 +311,7 @@ def test_settings_and_malformed_files_are_refused_before_tensorflow_is_imported(
         ],
         "finetune_regression": [("scores.tsv", "line 3: score 'much' is not a number; write")],
         "finetune_chooser": [("choices.tsv", "line 2: ")],
-        "finetune_tagger": [("tags.conll", "line 2: tag 'noun' is not of BIO")],
+        "finetune_tagger": [("tags.conll", "line 2: tag 'noun' is not one of O, B-x")],
         "finetune_answerer": [("broken.json", "broken.json")],
         "distill_chooser": [
             ("choices.tsv --teacher_dir=t --xla", "--xla=True compiles the steps anew"),

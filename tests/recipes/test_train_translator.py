@@ -166,13 +166,16 @@ def check_refusals(recipe, start, cases):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ("--test={long} --too_long=skip --max_tokens=4", "this pair and all others are longer"),
+        (
+            "--test={long} --too_long=skip --max_tokens=4",
+            "tokens, end tokens included, which",
+        ),
         ("--train={data}/train.sources,{data}/dev.targets", "has 80 lines and"),
         ("--train={empty}", "empty.tsv, line 3: 'target' is empty"),
-        ("--max_tokens=4", "and --max_tokens=4 at most"),
+        ("--max_tokens=4", "or --max_tokens=4 allows"),
         ("--test={long}", "long.tsv, line 2 has 41 tokens, more than the model's 40 positions"),
         ("--source_column=en", "has no column 'en'"),
-        ("--label_smoothing=1", "at which labels say nothing"),
+        ("--label_smoothing=1", "must be below 1"),
         ("--num_heads=3", "does not divide"),
     ],
 )

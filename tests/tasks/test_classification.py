@@ -42,11 +42,9 @@ def test_labels_of_one_class_are_refused():
         Classification(None)
 
 
-def test_the_baseline_is_the_commonest_training_label():
-    labels = ["a", "b", "c"]
-    train = Examples(["x"] * 5, None, [2, 0, 2, 1, 2])
+def test_the_baseline_is_the_commonest_label():
     dev = Examples(["x"] * 4, None, [0, 2, 2, 1])
-    scores = Classification(labels, positive_label="c").baseline(train, dev)
+    scores = Classification(["a", "b", "c"], positive_label="c").baseline(dev)
     assert scores == pytest.approx(
         {"accuracy": 0.5, "matthews": 0.0, "macro_f1": 2 / 9, "f1": 2 / 3}
     )

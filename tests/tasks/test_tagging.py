@@ -61,8 +61,6 @@ def test_tags_that_do_not_fit_are_named(tokenizer):
         task = Tagging(["O", "B-x"], unit=unit)
         with pytest.raises(InputError, match=rf"sentences\[0\] has 2 {unit}s and 1 tags"):
             task.encode(tokenizer, TaggedSentences([sentence], [["O"]]), 16)
-        with pytest.raises(InputError, match=r"has the tag 'B-y', which is not .* \(O, B-x\)"):
-            task.encode(tokenizer, TaggedSentences([sentence], [["O", "B-y"]]), 16)
     with pytest.raises(InputError, match=r"Tag 'S-x' is not a BIO tag .* unit='character' needs"):
         Tagging(["O", "S-x"], unit="character")
 
@@ -111,11 +109,10 @@ def test_tags_of_long_sentences_come_from_windows(tokenizer):
     assert task.decode(examples, windows, {"logits": logits}) == [tags]
 
 
-def test_the_baseline_is_the_commonest_training_tag():
-    train = TaggedSentences([["x"] * 3, ["x"]], [["B-x", "O", "B-x"], ["B-x"]])
-    dev = TaggedSentences([["x"] * 4], [["O", "B-x", "O", "B-x"]])
-    scores = Tagging(["O", "B-x"]).baseline(train, dev)
-    # 4 entities are said, of which 2 are right, and 2 are due.
+def test_the_baseline_is_the_commonest_tag():
+    dev = TaggedSentences([["x"] * 3, ["x"]], [["O", "B-x", "B-x"], ["B-x"]])
+    scores = Tagging(["O", "B-x"]).baseline(dev)
+    # 4 entities are said, of which 3 are right, and 3 are due.
     assert scores == pytest.approx(
-        {"f1": 2 / 3, "precision": 0.5, "recall": 1.0, "word_accuracy": 0.5}
+        {"f1": 6 / 7, "precision": 0.75, "recall": 1.0, "word_accuracy": 0.75}
     )

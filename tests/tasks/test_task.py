@@ -12,7 +12,7 @@ from tfnlp.tasks.regression import ScoredExamples
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text import Examples
 from tfnlp.text.batches import IGNORED
-from tfnlp.training import FineTuner, RunFolder, Splits, TrainingConfig, encode_batches, finetune
+from tfnlp.training import FineTuner, FineTuning, RunFolder, Splits, TrainingConfig, encode_batches
 from tfnlp.training.adversarial import AdversarialRegularizer
 
 
@@ -53,8 +53,7 @@ TASKS = ("classifier", "regression", "tagger", "answerer", "chooser")
 
 
 @pytest.mark.parametrize(
-    ("name", "adversarial"),
-    [*((name, False) for name in TASKS), ("characters", True)],
+    ("name", "adversarial"), [*((name, False) for name in TASKS), ("characters", True)]
 )
 def test_every_task_is_learned(name, adversarial, tiny_config, tokenizer, tmp_path):
     """Scored on texts that are not among those it is trained on."""
@@ -64,7 +63,7 @@ def test_every_task_is_learned(name, adversarial, tiny_config, tokenizer, tmp_pa
     regularizer = AdversarialRegularizer(model, task.outputs, 0.5) if adversarial else None
     config = TrainingConfig(epochs=8, batch_size=8, learning_rate=2e-3)
     run = RunFolder(tmp_path / "run", {})
-    figures = finetune(
+    figures = FineTuning(
         task,
         model,
         tokenizer,
@@ -72,16 +71,16 @@ def test_every_task_is_learned(name, adversarial, tiny_config, tokenizer, tmp_pa
         config=config,
         run=run,
         regularizer=regularizer,
-    )
+    ).run_all()
     assert figures[f"dev_{task.monitor}"] > 0.95
     assert "dev_only_answer" not in figures
-    check_dev_loss_and_baseline(task, tokenizer, train, dev, run, figures)
+    check_dev_loss_and_baseline(task, tokenizer, dev, run, figures)
     assert (run.path / "curves.png").exists() and (run.best / "config.json").exists()
     unit = {"tagger": "word", "characters": "character"}.get(name)
     assert read_task_settings(run.best).get("unit") == unit
 
 
-def check_dev_loss_and_baseline(task, tokenizer, train, dev, run, figures):
+def check_dev_loss_and_baseline(task, tokenizer, dev, run, figures):
     """The logged loss on dev is that of Keras' `evaluate`; the figures have the baseline's."""
     best = load_model(run.best, task.head, task.num_classes)
     trained = FineTuner(best, task)
@@ -96,7 +95,7 @@ def check_dev_loss_and_baseline(task, tokenizer, train, dev, run, figures):
     if isinstance(task, QuestionAnswering):
         assert not baselines
         return
-    expected = task.baseline(train, dev)
+    expected = task.baseline(dev)
     assert baselines == {f"dev_baseline_{name}": value for name, value in expected.items()}
     assert expected.keys() == {
         key.removeprefix("val_") for key in kept if f"dev_{key[4:]}" in figures

@@ -17,6 +17,7 @@ if __name__ == "__main__":
     CPU = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(CPU, [tf.config.LogicalDeviceConfiguration()] * 2)
 
+from tests.kills import largest_difference
 from tfnlp.models import config_by_name
 from tfnlp.objectives import (
     CausalLM,
@@ -28,7 +29,7 @@ from tfnlp.objectives import (
     SentenceOrder,
 )
 from tfnlp.text import WordPieceTokenizer
-from tfnlp.training import adamw, make_strategy, start_models
+from tfnlp.training import make_optimizer, make_strategy, start_models
 from tfnlp.training.pretraining import Pretrainer
 
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(chr, range(97, 123)), "##a", "##b"]
@@ -89,7 +90,7 @@ def train(strategy, name, parts=1):
         lanes = {"batch_size": size} if fields else {}
         trained = objective.trained(models if len(models) > 1 else models["model"], **lanes)
         pretrainer = Pretrainer(objective, trained)
-        optimizer = adamw(pretrainer, 1e-3, weight_decay=0.1)
+        optimizer = make_optimizer(pretrainer, 1e-3, weight_decay=0.1)
         # Adam divides a gradient by its size: of one that is 0 but for rounding it makes a step.
         optimizer.epsilon = 1e-3
         pretrainer.accumulation_steps = parts
@@ -102,10 +103,6 @@ def train(strategy, name, parts=1):
         logs = {key: values[-1] for key, values in history.items()}
     after = [v.numpy() for v in pretrainer.trainable_variables]
     return after, largest_difference(before, after), logs, pretrainer.skip_reason()
-
-
-def largest_difference(a, b):
-    return max(np.abs(x - y).max() for x, y in zip(a, b, strict=True))
 
 
 def main():

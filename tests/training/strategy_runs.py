@@ -22,6 +22,7 @@ if __name__ == "__main__":
 
 from distill.learning.distiller import Distiller
 from distill.learning.methods import logits
+from tests.kills import largest_difference, metrics_of
 from tfnlp import models, tasks
 from tfnlp.functional.recompute import recompute_blocks
 from tfnlp.layers import fake_quantize, get_ranges
@@ -32,13 +33,12 @@ from tfnlp.training import (
     FineTuner,
     RunFolder,
     TrainingConfig,
-    adamw,
     compile_model,
     fit,
+    make_optimizer,
     make_strategy,
 )
 from tfnlp.training.adversarial import AdversarialRegularizer
-from tfnlp.training.run_folder import TIMES
 
 V, L = 20, 7
 KEYS = ("token_ids", "segment_ids", "padding_mask")
@@ -146,7 +146,7 @@ def train(strategy, name, make, sizes=SIZES, parts=1):
     keras.utils.set_random_seed(0)
     with strategy.scope():
         model = make()
-        optimizer = adamw(model, 2e-3, weight_decay=0.1, clip_norm=0.05)
+        optimizer = make_optimizer(model, 2e-3, weight_decay=0.1, clip_norm=0.05)
         # Adam divides a gradient by its size: of one that is 0 but for rounding it makes a step.
         optimizer.epsilon = 1e-3
         # Without momentum, it keeps the last gradient as it was clipped.
@@ -179,10 +179,6 @@ def compare(strategies, name, make, parts=1):
     }
 
 
-def largest_difference(a, b):
-    return max(np.abs(x - y).max() for x, y in zip(a, b, strict=True))
-
-
 class Killed(Exception):
     pass
 
@@ -204,11 +200,10 @@ def resume(strategy):
         with strategy.scope():
             model = text_model(TASKS["classification"], dropout=0.5)
             trained = FineTuner(model, TASKS["classification"])
-            compile_model(config, trained, len(data), model)
+            compile_model(config, trained, len(data))
         folder = RunFolder(folder, {})
         fit(trained, data, config, folder, lambda: None, evaluate=evaluate)
-        logs = [{k: v for k, v in m.items() if k not in TIMES} for m in folder.metrics()]
-        return [w.numpy() for w in model.weights], logs
+        return [w.numpy() for w in model.weights], metrics_of(folder)
 
     epochs = []
 
@@ -238,7 +233,7 @@ def overflow(strategy):
     keras.utils.set_random_seed(0)
     with strategy.scope():
         model = finetuner("regression")
-        model.compile(adamw(model, 1e-2), jit_compile=False)
+        model.compile(make_optimizer(model, 1e-2), jit_compile=False)
     start = [v.numpy() for v in model.trainable_variables]
     moved, scales = [], []
     for spoiled in (True, False):

@@ -11,6 +11,7 @@ import pytest
 import safetensors.numpy
 import tensorflow as tf
 
+from tests.kills import progress_of
 from tests.training.test_resumable_fit import make_batches
 from tfnlp.training import RunFolder, TrainingConfig, fit, optimizer_of
 from tfnlp.utils.errors import InputError
@@ -92,8 +93,7 @@ def test_the_best_epoch_has_the_most_and_nan_never_counts(tmp_path):
 
         fit(model, batches, config, run, save_best, monitor="val_x", evaluate=evaluate)
         assert saved == saved_epochs, scores
-        with safetensors.safe_open(run.state_path, "numpy") as file:
-            assert json.loads(file.metadata()["progress"])["best"] == best, scores
+        assert progress_of(run)["best"] == best, scores
         finite = [s if s is not None and math.isfinite(s) else None for s in scores]
         assert [m.get("val_x") for m in strict_lines(run.metrics_path)] == finite
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == handlers

@@ -67,10 +67,6 @@ def test_outputs_for_each_token_and_texts_beyond_the_positions(tiny_config, toke
     assert none["pooled_output"].shape == (0, 32) and none["sequence_output"] == []
     with pytest.raises(InputError, match="max_length=0 leaves no room"):
         predict(encoder, tokenizer, TEXTS, max_length=0, outputs=outputs)
-    with pytest.raises(InputError, match=r"outputs=\['logits'\] are none of the model's"):
-        predict(encoder, tokenizer, TEXTS)
-    with pytest.raises(InputError, match="max_length=0 leaves no room"):
-        predict(encoder, tokenizer, TEXTS, max_length=0, outputs=outputs)
 
 
 def test_outputs_of_each_layer_are_those_of_each_text_alone(tiny_config, tokenizer):

@@ -9,11 +9,7 @@ from tests.training.test_optimizer import DECAYED, MORE_FIELDS, SIZES
 from tfnlp import models
 from tfnlp.objectives import ReplacedTokens
 from tfnlp.training.layer_wise_rates import layer_depths
-from tfnlp.training.optimizer import (
-    adamw,
-    is_decayed,
-    make_optimizer,
-)
+from tfnlp.training.optimizer import is_decayed, make_optimizer
 from tfnlp.training.pretraining import Pretrainer
 from tfnlp.utils.errors import InputError
 
@@ -84,7 +80,7 @@ def test_lower_layers_learn_and_decay_more_slowly():
     config = models.BertConfig(vocabulary_size=20, **SIZES | {"num_layers": 2})
     model = models.build_model(config, "classifier", num_classes=2)
     for name in ("adamw", "lamb"):
-        optimizer = make_optimizer(name, model, 0.5, 0.1, layer_decay=0.5)
+        optimizer = make_optimizer(model, 0.5, 0.1, name=name, layer_decay=0.5)
         variables = model.trainable_variables
         before = {v.path: np.ones(v.shape) for v in variables}
         for variable in variables:
@@ -101,4 +97,4 @@ def test_lower_layers_learn_and_decay_more_slowly():
             assert moved == pytest.approx(whole * 0.5**depth, abs=1e-6)
     with pytest.raises(InputError, match="`layer_decay` is for models with encoder blocks"):
         inputs = keras.Input((4,))
-        adamw(keras.Model(inputs, keras.layers.Dense(3)(inputs)), 0.1, layer_decay=0.5)
+        make_optimizer(keras.Model(inputs, keras.layers.Dense(3)(inputs)), 0.1, layer_decay=0.5)

@@ -7,15 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.training.test_survives import (
-    CONFIG,
-    HUGE,
-    NAN,
-    assert_same_weights,
-    make_batches,
-    progress_of,
-    train,
-)
+from tests.kills import assert_same_weights, progress_of
+from tests.training.test_survives import CONFIG, HUGE, NAN, make_batches, train
 from tfnlp.training import RunFolder
 from tfnlp.training.non_finite_steps import EXPLODES, SkipsNonFiniteSteps
 from tfnlp.utils.errors import InputError

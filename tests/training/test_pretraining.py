@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.kills import assert_same_weights
 from tests.programs import found_by
 from tests.training.pretrain_runs import OBJECTIVES, TOKENS, small_config
 from tests.training.pretrain_runs import make_corpus as pretrain_corpus
@@ -18,7 +19,7 @@ from tfnlp.models import ElectraConfig, build_model, config_by_name
 from tfnlp.objectives import Corpus, MaskedLM, ReplacedTokens
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.training import RunFolder, Splits, TrainingConfig, start_models
-from tfnlp.training.pretraining import pretrain
+from tfnlp.training.pretraining import Pretraining
 from tfnlp.utils.errors import InputError
 
 LENGTH = 12
@@ -55,7 +56,7 @@ def test_trains_logs_each_loss_and_saves_each_model(tmp_path, tokenizer):
     dev = objective.batches(corpora[1], *size, shuffle=False)
     run = RunFolder(tmp_path / "run", {"seed": 0})
     data = Splits(*corpora, max_length=LENGTH)
-    figures = pretrain(objective, models, tokenizer, data, config=config, run=run)
+    figures = Pretraining(objective, models, tokenizer, data, config=config, run=run).run_all()
     metrics = run.metrics()
     for m in metrics:
         for part in ("", "val_"):
@@ -66,8 +67,7 @@ def test_trains_logs_each_loss_and_saves_each_model(tmp_path, tokenizer):
     assert figures["steps"] == 6 * 7 and figures["texts"] == 26
     for name, folder in (("discriminator", run.best), ("generator", run.path / "generator")):
         loaded = load_model(folder, models[name].head)
-        for a, b in zip(models[name].get_weights(), loaded.get_weights(), strict=True):
-            np.testing.assert_array_equal(a, b)
+        assert_same_weights(models[name].get_weights(), loaded.get_weights())
     # What dev says is what the models say, over all of its tokens, whatever batch they are in.
     trained, sums = objective.trained(models), np.zeros((3, 2))
     for inputs, labels in dev.epoch():
@@ -129,7 +129,9 @@ def test_a_pooler_is_kept_as_it_came(family, tmp_path, tokenizer):
         data = Splits(make_corpus(tokenizer), None, LENGTH)
         run = RunFolder(tmp_path / str(number), {})
         kept = {"task_settings": {"max_length": LENGTH}, "pooler": read_pooler(start)}
-        pretrain(MaskedLM(), models, tokenizer, data, config=training, run=run, **kept)
+        Pretraining(
+            MaskedLM(), models, tokenizer, data, config=training, run=run, **kept
+        ).run_all()
     assert read_head(run.best) == "masked_lm" and read_pooler(run.best).keys() == pooler.keys()
     for name, value in read_pooler(run.best).items():
         np.testing.assert_array_equal(value, pooler[name])
@@ -183,4 +185,4 @@ def test_lanes_are_not_read_in_parts(tmp_path):
     data, run = Splits(pretrain_corpus(), None, 14), RunFolder(tmp_path, {})
     config = TrainingConfig(batch_size=4, accumulation_steps=2)
     with pytest.raises(InputError, match="accumulation_steps=2 does not go with a memory"):
-        pretrain(objective, models, tokenizer, data, config=config, run=run)
+        Pretraining(objective, models, tokenizer, data, config=config, run=run).run_all()

@@ -8,9 +8,8 @@ import signal
 import keras
 import numpy as np
 import pytest
-import safetensors
 
-from tests.kills import KILLS, Killed, killed_after
+from tests.kills import KILLS, Killed, assert_same_weights, killed_after, metrics_of, progress_of
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification
@@ -18,7 +17,6 @@ from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
 from tfnlp.training import FineTuner, RunFolder, TrainingConfig, compile_model, fit
 from tfnlp.training.inference import predict_batches
-from tfnlp.training.run_folder import TIMES
 from tfnlp.utils.errors import InputError
 
 CONFIG = TrainingConfig(epochs=3, batch_size=4, learning_rate=1e-3, checkpoint_steps=2)
@@ -40,7 +38,7 @@ def train(folder, tiny_config, config=CONFIG, stop_after=None, dev=True):
     batches = make_batches(tiny_config.vocabulary_size)
     model = build_model(tiny_config, "classifier", 2)
     trained = FineTuner(model, Classification(["a", "b"]))
-    compile_model(config, trained, len(batches), model)
+    compile_model(config, trained, len(batches))
     run = RunFolder(folder, {"seed": 0})
     dev_batches = make_batches(tiny_config.vocabulary_size, False)
 
@@ -57,15 +55,6 @@ def train(folder, tiny_config, config=CONFIG, stop_after=None, dev=True):
 def accuracy(model, batches):
     logits = np.stack(predict_batches(model, batches)["logits"])
     return float(np.mean(logits.argmax(1) == batches.labels))
-
-
-def metrics_of(run):
-    return [{k: v for k, v in m.items() if k not in TIMES} for m in run.metrics()]
-
-
-def assert_same_weights(a, b):
-    for x, y in zip(a, b, strict=True):
-        np.testing.assert_array_equal(x, y)
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +76,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_weights_and_metrics(
     for stop_after, state in ((5, (0, 4)), (5, (1, 2)), (8, (2, 2))):
         with pytest.raises(KILLS):
             train(tmp_path / "broken", small_config, stop_after=stop_after)
-        with safetensors.safe_open(tmp_path / "broken" / "state.safetensors", "numpy") as file:
-            progress = json.loads(file.metadata()["progress"])
+        progress = progress_of(RunFolder(tmp_path / "broken", {"seed": 0}))
         assert (progress["epoch"], progress["step"]) == state
     # As a kill between the metrics of an epoch and its state leaves it.
     RunFolder(tmp_path / "broken", {"seed": 0}).log({"epoch": 3, "loss": 0.0})
@@ -186,8 +174,7 @@ def test_stops_early_without_gain_and_stays_stopped(tmp_path, small_config):
 
 def test_trains_without_dev_set(tmp_path, small_config):
     model, run = train(tmp_path / "run", small_config, dev=False)
-    for a, b in zip(load_model(run.best, "classifier").weights, model.weights, strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_same_weights(load_model(run.best, "classifier").weights, model.weights)
 
 
 def test_a_folder_of_another_run_or_of_other_files_is_refused(tmp_path):

@@ -219,5 +219,5 @@ def test_a_run_does_not_go_on_from_another_that_came_in_between(tmp_path):
     message = "holds another run: there `learning_rate` is 0.2, here 0.1"
     with first.alone(), pytest.raises(InputError, match=message):
         first.load_state({}, {})
-    with pytest.raises(InputError, match="holds a run of another recipe, or of an older one: "):
+    with pytest.raises(InputError, match="holds another run: there `beams` is None, here 4; "):
         RunFolder(tmp_path / "run", {"learning_rate": 0.2, "beams": 4})

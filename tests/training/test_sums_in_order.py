@@ -14,7 +14,7 @@ from tensorflow.python.eager import context
 from tests.training.pretrain_runs import LENGTH, OBJECTIVES, TOKENS, make_corpus, small_config
 from tfnlp.objectives import CausalLM, MaskedLM, ReplacedTokens
 from tfnlp.text import WordPieceTokenizer
-from tfnlp.training import adamw, start_models
+from tfnlp.training import make_optimizer, start_models
 from tfnlp.training.pretraining import Pretrainer
 
 CASES = {
@@ -66,7 +66,7 @@ def test_no_sum_depends_on_which_gradient_is_ready_first(name):
     lanes = {"batch_size": 4} if fields else {}
     trained = objective.trained(models if len(models) > 1 else models["model"], **lanes)
     pretrainer = Pretrainer(objective, trained)
-    pretrainer.compile(adamw(pretrainer, 3e-3, clip_norm=1.0), jit_compile=False)
+    pretrainer.compile(make_optimizer(pretrainer, 3e-3, clip_norm=1.0), jit_compile=False)
     # With what TensorFlow's optimizer makes of the graph: it joins sums.
     context.enable_run_metadata()
     try:

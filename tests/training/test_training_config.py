@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.kills import KILLS, killed_after
+from tests.kills import KILLS, assert_same_weights, killed_after
 from tests.training.test_resumable_fit import make_batches
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification
 from tfnlp.text import LengthBatches
 from tfnlp.training import FineTuner, RunFolder, TrainingConfig, compile_model, fit, optimizer_of
-from tfnlp.training.optimizer import (
-    averaged_weights,
-)
+from tfnlp.training.optimizer import averaged_weights
 from tfnlp.utils.errors import InputError
 
 ALL = TrainingConfig(
@@ -45,7 +43,7 @@ def train(folder, text_config, config, stop_after=None, fixed_length=None, count
     train.fixed_length = fixed_length
     model = build_model(text_config, "classifier", 2)
     trained = FineTuner(model, Classification(["a", "b"]))
-    compile_model(config, trained, len(train), model)
+    compile_model(config, trained, len(train))
     # Adam divides a gradient by its size: of one that is 0 but for rounding it makes a step.
     trained.optimizer.epsilon = 1e-3
     run = RunFolder(folder, {})
@@ -67,8 +65,7 @@ def test_all_at_once_is_saved_by_averages_and_a_killed_run_ends_alike(tmp_path, 
         train(tmp_path / "broken", small_config, ALL, stop_after=7)
     resumed, broken = train(tmp_path / "broken", small_config, ALL)
     weights = whole.model.get_weights()
-    for a, b in zip(weights, resumed.model.get_weights(), strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_same_weights(weights, resumed.model.get_weights())
     found = [load_model(r.best, "classifier").get_weights() for r in (run, broken)]
     with averaged_weights(whole):
         averages = whole.model.get_weights()

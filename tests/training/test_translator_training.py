@@ -6,15 +6,14 @@ import keras
 import numpy as np
 import pytest
 
-from tests.kills import KILLS, killed_after
+from tests.kills import KILLS, assert_same_weights, killed_after
 from tfnlp.checkpoints import load_model
 from tfnlp.models import RecurrentTranslatorConfig, TransformerConfig, build_model
 from tfnlp.models.recurrent_translator import scheduled_sampling_model
 from tfnlp.tasks import ParallelTexts, Translation
-from tfnlp.tasks.scheduled_sampling import ScheduledSampling
-from tfnlp.tasks.translation_batches import TranslationBatches
+from tfnlp.tasks.translation_batches import ScheduledSampling, TranslationBatches
 from tfnlp.text import WordPieceTokenizer
-from tfnlp.training import RunFolder, Splits, TrainingConfig, train_translator
+from tfnlp.training import RunFolder, Splits, TrainingConfig, TranslatorTraining
 from tfnlp.training.translator_training import RecentWeights
 from tfnlp.utils.errors import InputError
 
@@ -60,7 +59,7 @@ def train(folder, config, settings=SETTINGS, stop_after=None, sampling=None, cou
         )
 
     with killed_after(stop_after, TranslationBatches):
-        figures = train_translator(
+        figures = TranslatorTraining(
             Translation(),
             model,
             WordPieceTokenizer(TOKENS),
@@ -70,7 +69,7 @@ def train(folder, config, settings=SETTINGS, stop_after=None, sampling=None, cou
             max_tokens=100,
             sample=sample if sampling else None,
             **kwargs,
-        )
+        ).run_all()
     return model, run, figures
 
 
@@ -84,8 +83,7 @@ def test_a_killed_run_ends_with_the_same_weights(tmp_path, family, sampling):
         train(tmp_path / "broken", CONFIGS[family], **more, stop_after=13)
     assert 1 <= len(RunFolder(tmp_path / "broken", {}).metrics()) < 3
     resumed, broken, same = train(tmp_path / "broken", CONFIGS[family], **more)
-    for a, b in zip(whole.get_weights(), resumed.get_weights(), strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_same_weights(whole.get_weights(), resumed.get_weights())
     assert same == figures
     # The mean of the last two epochs, which `recent` has one file each of.
     assert len([*(broken.path / "recent").iterdir()]) == 2

@@ -5,10 +5,10 @@ import json
 import pytest
 import tensorflow as tf
 
+from tests import kills
 from tests.training import worker_runs
-from tfnlp.training import is_chief, make_strategy
+from tfnlp.training import make_strategy
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.worker_cluster import Cluster, read_cluster
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def runs(tmp_path_factory):
 
 
 def largest_difference(a, b):
-    return worker_runs.largest_difference(a["weights"], b["weights"])
+    return kills.largest_difference(a["weights"], b["weights"])
 
 
 def test_two_workers_end_with_the_weights_and_metrics_of_one_process(runs):
@@ -55,52 +55,6 @@ def test_workers_that_were_started_unlike_say_so_all(runs):
     for worker in (0, 1):
         error = runs[f"unlike{worker}"]["error"]
         assert "of the settings, `weight_decay` is 0.1 for the first and 0.2 for" in error
-
-
-def test_a_cluster_is_read():
-    text = json.dumps(
-        {
-            "cluster": {"chief": ["a:1"], "worker": ["b:2", "[::1]:3"]},
-            "task": {"type": "worker", "index": 1},
-        }
-    )
-    assert read_cluster(text) == Cluster(("a:1", "b:2", "[::1]:3"), 2)
-
-
-ONE = '{"cluster": {"worker": ["a:1"]},'
-TASK = '"task": {"type": "worker", "index": 0}'
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "needs the environment variable TF_CONFIG"),
-        ("{", "TF_CONFIG is not JSON"),
-        ("[]", "has no objects"),
-        ('{"cluster": {"worker": ["a:1"]}}', "has no objects"),
-        ('{"cluster": {"ps": ["a:1"]}, %s}', "names .ps. in its cluster"),
-        ('{"cluster": {"worker": "a:1"}, %s}', "which is no list of host:port"),
-        ('{"cluster": {"worker": ["a"]}, %s}', "which is no list of host:port"),
-        ('{"cluster": {"worker": ["a:99999"]}, %s}', "which is no list of host:port"),
-        ('{"cluster": {"worker": []}, %s}', "which is no list of host:port"),
-        ('{"cluster": {"worker": ["a:1", "a:1"]}, %s}', "gives the address a:1 to 2 workers"),
-        (
-            '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 1}}',
-            "has the task",
-        ),
-        (
-            '{"cluster": {"worker": ["a:1"]}, "task": {"type": "chief", "index": 0}}',
-            "has the task",
-        ),
-        ('{"cluster": {}, "task": {"type": "worker", "index": 0}}', "has the task"),
-    ],
-)
-def test_a_broken_cluster_is_told(text, message, monkeypatch):
-    monkeypatch.setenv("TF_CONFIG", text.replace("%s", TASK))
-    for call in (lambda: make_strategy("multi_worker"), lambda: is_chief("multi_worker")):
-        with pytest.raises(InputError, match=message):
-            call()
-    assert is_chief("mirrored")
 
 
 def test_a_strategy_that_comes_too_late_is_told(monkeypatch):

@@ -21,12 +21,12 @@ import sys
 import keras
 import numpy as np
 
+from tests.kills import metrics_of
 from tfnlp.tasks import Classification
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
 from tfnlp.training import FineTuner, RunFolder, TrainingConfig, fit, make_strategy, optimizer_of
 from tfnlp.training.inference import evaluator
-from tfnlp.training.run_folder import TIMES
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.worker_cluster import read_cluster
 
@@ -88,8 +88,7 @@ def train(strategy, folder, writes, config=CONFIG, kill_at=None, number=signal.S
 
     options = {"monitor": "val_accuracy", "evaluate": evaluate}
     fit(trained, data, config, run, lambda: run.best.mkdir(exist_ok=True), **options)
-    logs = [{k: v for k, v in m.items() if k not in TIMES} for m in run.metrics()]
-    return [w.numpy() for w in model.weights], logs
+    return [w.numpy() for w in model.weights], metrics_of(run)
 
 
 def kill_at_step(model, step, number):
@@ -146,10 +145,6 @@ def ends(folder):
         arrays = np.load(path.with_suffix(".npz"))
         found[path.stem] = json.loads(path.read_text()) | {"weights": list(arrays.values())}
     return found
-
-
-def largest_difference(a, b):
-    return max(np.abs(x - y).max() for x, y in zip(a, b, strict=True))
 
 
 def main():

@@ -230,18 +230,13 @@ def test_settings_of_the_hub_client_hold(files, tmp_path, tokenizer):
 @pytest.mark.parametrize("load", [load_model, load_tokenizer, read_labels])
 def test_what_is_no_checkpoint_is_named(load, folder, tmp_path):
     for wrong in (None, 5, ["a"]):
-        with pytest.raises(TypeError, match=r"folder=.* is no path; give a checkpoint's folder"):
+        with pytest.raises(TypeError):
             load(wrong)
-    for missing in (tmp_path / "none", "a/b/c", "./none", ""):
+    for missing in (tmp_path / "none", folder / "config.json", "a/b/c", "./none", ""):
         with pytest.raises(InputError, match=r"is no folder; give that of a checkpoint"):
             load(missing)
-    with pytest.raises(InputError, match=r"config\.json is a file; give the folder"):
-        load(folder / "config.json")
     run = tmp_path / "run"
     (run / "best").mkdir(parents=True)
     (run / "flags.json").write_text("{}")
-    with pytest.raises(InputError, match=r"run is the folder of a run that has saved no model"):
-        load(run)
-    (run / "best" / "config.json").write_text("{}")
     with pytest.raises(InputError, match=r"run is the folder of a run; give .* its model, .*best"):
         load(run)

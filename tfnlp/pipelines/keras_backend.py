@@ -100,15 +100,7 @@ def model_kind(model, pooling=None):
 
 
 def load_runner(folder, batch_size=32):
-    """Load the model of a folder for inference.
-
-    Args:
-        folder: of a fine-tuned model, such as the `best` of a run.
-        batch_size: inputs in a batch.
-
-    Returns:
-        The `Pipeline` of the folder's `kind`, with `classify`, `tag` and `entities`, `answer`,
-        `score` or `choose`.
+    """Return the `Pipeline` of a fine-tuned model in a folder, such as the `best` of a run.
 
     Raises:
         InputError: as `load_model`, and if the model's head has no task.

@@ -12,6 +12,7 @@ The backend is `tfnlp.pipelines.keras_backend.KerasBackend` for a Keras model, o
 Needs neither TensorFlow nor Keras, as it runs on devices too.
 """
 
+import abc
 import collections.abc
 import dataclasses
 
@@ -20,7 +21,7 @@ import numpy as np
 from tfnlp.text.answers import best_answers
 from tfnlp.text.character_tags import best_characters
 from tfnlp.text.tags import ENTITY_TAG, TaggedText, best_rows, outside
-from tfnlp.text.text_arguments import as_sentences, as_texts, check_whole
+from tfnlp.text.text_arguments import as_sentences, as_texts, check_at_least
 from tfnlp.text.tokenizer import MAX_QUESTION_LENGTH
 from tfnlp.text.words import WordSplitter
 from tfnlp.utils.errors import InputError
@@ -58,12 +59,8 @@ class Choice:
     truncated: bool
 
 
-class _OtherTask(InputError, AttributeError):
-    """A method of another task; as an AttributeError it keeps `hasattr` false."""
-
-
-class Pipeline:
-    """Base class of pipelines, with clear errors for methods of another task.
+class Pipeline(abc.ABC):
+    """Base class of pipelines.
 
     Args:
         backend: runs the model, see the module.
@@ -86,21 +83,9 @@ class Pipeline:
         self.settings = backend.settings
         self.max_length = backend.max_length
 
+    @abc.abstractmethod
     def predict(self, texts, second_texts=None):
         """Return the prediction for each text, with its second text if the task takes pairs."""
-        raise NotImplementedError
-
-    def __getattr__(self, name):
-        others = [task for task in Pipeline.__subclasses__() if name in vars(task)]
-        if name.startswith("_") or not others:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        task = next(base for base in type(self).__mro__ if base in Pipeline.__subclasses__())
-        methods = [key for key, value in vars(task).items() if callable(value) and key[0] != "_"]
-        raise _OtherTask(
-            f"{name} is a method of the kind {' or '.join(task.kind for task in others)}, and "
-            f"this model is of the kind {self.kind}, which has {', '.join(methods)}; call one of "
-            "these, or load another model."
-        )
 
     def _check_pairs(self, pairs):
         """Raise an InputError for single texts if the model was trained on pairs."""
@@ -117,34 +102,26 @@ class Classifier(Pipeline):
     kind = "classifier"
 
     def classify(self, texts, pairs=None):
-        """Classify texts, or pairs of texts.
+        """Return the `Classification` of each text, or pair of texts.
 
         Args:
             texts: a list of strings, or a single string.
             pairs: the second texts, one for each, or None.
-
-        Returns:
-            A list of `Classification`, one for each text.
 
         Raises:
             InputError: if single texts are passed to a model trained on pairs.
         """
         self._check_pairs(pairs)
         encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
-        return self._decode(self.backend.run(encodings), encodings.truncated)
+        classifications = []
+        for row, is_cut in zip(self.backend.run(encodings), encodings.truncated, strict=True):
+            probabilities = dict(zip(self.labels, map(float, row["probability"]), strict=True))
+            label = self.labels[int(np.argmax(row["probability"]))]
+            classifications.append(Classification(label, probabilities, bool(is_cut)))
+        return classifications
 
     def predict(self, texts, second_texts=None):
         return self.classify(texts, second_texts)
-
-    def _decode(self, outputs, truncated):
-        """Return the `Classification` of each text."""
-        classifications = []
-        for row, is_truncated in zip(outputs, truncated, strict=True):
-            probabilities = [float(p) for p in row["probability"]]
-            label = self.labels[int(np.argmax(row["probability"]))]
-            by_label = dict(zip(self.labels, probabilities, strict=True))
-            classifications.append(Classification(label, by_label, bool(is_truncated)))
-        return classifications
 
 
 class Tagger(Pipeline):
@@ -159,27 +136,22 @@ class Tagger(Pipeline):
     kind = "tagger"
 
     def tag(self, sentences):
-        """Tag words; long sentences are split into windows.
+        """Return the (word, tag) pairs of each sentence, a list of lists.
+
+        Long sentences are split into windows.
 
         Args:
             sentences: a list of lists of words, or of strings, which are split into words; or a
                 single string.
-
-        Returns:
-            A list of lists of (word, tag), one for each sentence; an empty list for a sentence
-            without words.
         """
         return [list(zip(t.words, t.tags, strict=True)) for t in self.predict(sentences)]
 
     def entities(self, sentences):
-        """Return the entities in sentences, from BIO, IOBES or BILOU tags.
+        """Return the `tfnlp.text.tags.Entity`s of each sentence, from BIO, IOBES or BILOU tags.
 
         Args:
             sentences: as in `tag`. For a list of words, positions count in the words joined by
                 spaces.
-
-        Returns:
-            A list of lists of `tfnlp.text.tags.Entity`, one for each sentence.
 
         Raises:
             InputError: if the tags do not mark entities, such as parts of speech.
@@ -191,14 +163,11 @@ class Tagger(Pipeline):
         return [tagged.entities for tagged in self.predict(sentences)]
 
     def predict(self, texts, second_texts=None):
-        """Compute the tags with their spans and probabilities.
+        """Return the `tfnlp.text.tags.TaggedText` of each sentence: tags, spans, probabilities.
 
         Args:
             texts: the sentences, as in `tag`.
             second_texts: None, as tagging has none.
-
-        Returns:
-            A list of `tfnlp.text.tags.TaggedText`.
         """
         texts, spans = self._split(texts)
         if self.settings.get("unit") == "character":
@@ -264,37 +233,27 @@ class Answerer(Pipeline):
     kind = "answerer"
 
     def answer(self, question, context, null_answers=None, count=1):
-        """Answer a question; long contexts are split into windows.
+        """Return the best `tfnlp.text.answers.Answer`s to a question, best first.
+
+        Long contexts are split into windows.
 
         Args:
             question: a string.
             context: the text that holds the answer.
             null_answers: whether the context may hold no answer; where None, as in training by
                 `settings`, else False.
-            count: the number of answers.
-
-        Returns:
-            A list of `tfnlp.text.answers.Answer`, best first.
-
-        Raises:
-            InputError: if `count` is below 1.
+            count: the number of answers, at least 1.
         """
         return self.answer_all([question], [context], null_answers, count)[0]
 
     def answer_all(self, questions, contexts, null_answers=None, count=1):
-        """Answer many questions, each from its own context.
+        """Return the answers to each question from its context, a list of lists.
 
         Args:
-            questions: a list of strings.
-            contexts: the contexts, one for each question.
+            questions, contexts: as many strings of each.
             null_answers, count: as in `answer`.
-
-        Returns:
-            For each question a list of answers, as in `answer`.
         """
-        check_whole(count=count)
-        if count < 1:
-            raise InputError(f"count={count} must be at least 1.")
+        check_at_least(1, count=count)
         if null_answers is None:
             null_answers = self.settings.get("null_answers", False)
         windows = self.tokenizer.encode_windows(
@@ -305,9 +264,8 @@ class Answerer(Pipeline):
             max_question_length=self.settings.get("max_question_length", MAX_QUESTION_LENGTH),
         )
         outputs = self.backend.run(windows)
-        starts = [o["start_logits"] for o in outputs]
-        ends = [o["end_logits"] for o in outputs]
-        return best_answers(windows, starts, ends, as_texts(contexts), null_answers, count=count)
+        logits = ([o[name] for o in outputs] for name in ("start_logits", "end_logits"))
+        return best_answers(windows, *logits, as_texts(contexts), null_answers, count=count)
 
     def predict(self, texts, second_texts=None):
         """Return the best `Answer` to each question, `texts`, from its context."""
@@ -320,18 +278,7 @@ class Scorer(Pipeline):
     kind = "scorer"
 
     def score(self, texts, pairs=None):
-        """Return the score of each text, or pair of texts.
-
-        Args:
-            texts: a list of strings, or a single string.
-            pairs: the second texts, one for each, or None.
-
-        Returns:
-            A list of floats, one for each text.
-
-        Raises:
-            InputError: if single texts are passed to a model trained on pairs.
-        """
+        """Return the score of each text or pair, a list of floats, as in `Classifier.classify`."""
         self._check_pairs(pairs)
         encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
         return [float(outputs["score"][0]) for outputs in self.backend.run(encodings)]
@@ -346,40 +293,25 @@ class Chooser(Pipeline):
     kind = "chooser"
 
     def choose(self, prompt, endings):
-        """Choose the most probable ending of a prompt.
-
-        Args:
-            prompt: a string.
-            endings: a list of strings.
-
-        Returns:
-            A `Choice`.
-
-        Raises:
-            InputError: if there is no ending.
-        """
+        """Return the `Choice` of the most probable ending of a prompt, from a list of strings."""
         return self.choose_all([prompt], [endings])[0]
 
     def choose_all(self, prompts, endings):
-        """Choose the most probable ending of each of many prompts.
+        """Return the `Choice` for each prompt.
 
         Args:
             prompts: a list of strings.
             endings: a list of strings for each prompt; their numbers may differ.
 
-        Returns:
-            A list of `Choice`.
+        Raises:
+            InputError: if a prompt has no ending.
         """
         prompts = as_texts(prompts, "prompts")
         groups = [as_texts(group, f"endings[{i}]") for i, group in enumerate(endings)]
-        if len(groups) != len(prompts):
+        if len(groups) != len(prompts) or not all(groups):
             raise InputError(
-                f"endings holds {len(groups)} lists and prompts {len(prompts)} texts; give one "
-                "list for each."
-            )
-        if not all(groups):
-            raise InputError(
-                f"endings[{groups.index([])}] is empty; give at least one ending to choose."
+                f"There are {len(prompts)} prompts and {len(groups)} lists of endings; give each "
+                "prompt a list of at least one."
             )
         repeated = [p for p, group in zip(prompts, groups, strict=True) for _ in group]
         flat = [ending for group in groups for ending in group]
@@ -412,12 +344,10 @@ class Embedder(Pipeline):
         The dot product of two embeddings is their cosine similarity.
 
         Args:
-            texts: a list of strings, or a single string.
-            pairs: the second texts, one for each, or None.
+            texts, pairs: as in `Classifier.classify`.
 
         Returns:
-            A float32 array (texts, D) with rows of length 1: `rows @ rows.T` is the cosine
-            similarity of each two; (0, 0) without texts.
+            A float32 array (texts, D) with rows of length 1; (0, 0) without texts.
         """
         encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
         rows = [outputs["embedding"] for outputs in self.backend.run(encodings)]

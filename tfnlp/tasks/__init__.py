@@ -4,7 +4,7 @@ A task is a subclass of `Task` in a file of its own, beside the function that re
 It defines `head`, `encode`, `decode` and `score_predictions`; a loss other than cross-entropy; and
 what else of `Task` differs.
 
-`Translation` is trained by `tfnlp.training.train_translator`. It is written like an objective of
+`Translation` is trained by `tfnlp.training.TranslatorTraining`. It is written like an objective of
 `tfnlp.objectives`: `batches` of texts, and `losses` and `scores` of a batch."""
 
 import lazy_loader

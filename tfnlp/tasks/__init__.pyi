@@ -1,23 +1,4 @@
-"""Fine-tuning tasks: each encodes its examples and defines a loss and scores.
-
-A task has
-
-- `head`, `num_classes`, `label_names`: of its model;
-- `settings`: a dict of how it reads texts, to be stored in the model's folder; or None;
-- `outputs`: the names of the model outputs that it reads;
-- `monitor`: the metric that selects the best epoch, the larger the better;
-- `encode(tokenizer, examples, max_length)`: encodings, and labels or None;
-- `loss(labels, outputs, sample_weight=None)`: of one batch, a mean as in `tfnlp.weighted_losses`;
-- `score(examples, encodings, outputs)`: a dict of metrics, from each encoding's outputs.
-
-and may have
-
-- `start(model, examples)`: initialises a new model from the training examples;
-- `answers(examples, encodings, outputs)`: the correct and the predicted answers, two lists;
-- `baseline(train, examples)`: the metrics of the best constant answer on the training examples.
-
-`Translation` is trained by `tfnlp.training.train_translator`. It has `batches` in place of
-`encode`, and `losses` and `scores` of a batch like an objective of `tfnlp.objectives`."""
+"""Fine-tuning tasks: each encodes its examples and defines a loss and scores (see `Task`)."""
 
 from .classification import Classification as Classification
 from .features import check_features_file as check_features_file
@@ -35,9 +16,9 @@ from .reference_scores import scoring_libraries as scoring_libraries
 from .reference_scores import text_scores as text_scores
 from .regression import Regression as Regression
 from .regression import read_scored_pairs as read_scored_pairs
-from .scheduled_sampling import ScheduledSampling as ScheduledSampling
 from .tagging import Tagging as Tagging
 from .tagging import read_tagged as read_tagged
 from .tagging import tag_names as tag_names
 from .task import Task as Task
 from .translation import Translation as Translation
+from .translation_batches import ScheduledSampling as ScheduledSampling

@@ -63,6 +63,6 @@ class Classification(Task):
     def answers(self, examples, predictions):
         return [self.label_names[i] for i in examples.labels], predictions
 
-    def baseline(self, train, examples):
-        majority = self.label_names[np.bincount(train.labels).argmax()]
+    def baseline(self, examples):
+        majority = self.label_names[np.bincount(examples.labels).argmax()]
         return self.score_predictions(examples, [majority] * len(examples.labels))

@@ -5,8 +5,7 @@ def confusion_matrix(truth, predictions, labels):
     """Count the predicted labels for each true label.
 
     Args:
-        truth: the true label of each example, a list of strings.
-        predictions: the predicted label of each example, a list of strings.
+        truth, predictions: the true and the predicted label of each example, lists of strings.
         labels: all labels, in the order of rows and columns.
 
     Returns:

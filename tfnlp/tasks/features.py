@@ -40,10 +40,9 @@ def extract_features(model, batches, layers="last", pooling="mean"):
         raise InputError(
             f"layers={layers} needs 4 layers, but the model has {model.text_config.num_layers}."
         )
+    signature = {name: tf.TensorSpec(x.shape, x.dtype) for name, x in model.input.items()}
 
-    from tfnlp.training.inference import input_signature
-
-    @tf.function(input_signature=[input_signature(model)])
+    @tf.function(input_signature=[signature])
     def forward(inputs):
         x = tf.cast(LAYERS[layers](model(inputs, training=False)["hidden_states"]), "float32")
         if pooling == "first":
@@ -101,7 +100,6 @@ def write_features(path, features, texts, encodings):
 
 
 def _write_parquet(path, columns, texts):
-    import pyarrow
     import pyarrow.parquet
 
     rows = columns.pop("features")

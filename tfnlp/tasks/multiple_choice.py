@@ -44,14 +44,10 @@ def read_choices(path, prompt_column="prompt", choice_columns=None, label_column
     """
     if choice_columns is None:
         choice_columns = _numbered_columns(path, read_header(path))
-    if len(set(choice_columns)) < len(choice_columns):
+    if len(set(choice_columns)) < max(2, len(choice_columns)):
         raise InputError(
-            f"choice_columns={','.join(choice_columns)} names a column twice; name each once."
-        )
-    if len(choice_columns) < 2:
-        raise InputError(
-            f"{path} has {len(choice_columns)} columns of endings; name at least 2 by "
-            "`choice_columns`, or call them choice0, choice1, ..."
+            f"{path}: the columns of endings are {', '.join(choice_columns) or 'none'}; name at "
+            "least 2 by `choice_columns`, each once, or call them choice0, choice1, ..."
         )
     columns = [prompt_column, *choice_columns, *([label_column] if label_column else [])]
     prompts, endings, labels = [], [], []
@@ -112,6 +108,6 @@ class MultipleChoice(Task):
     def answers(self, examples, predictions):
         return list(examples.labels), predictions
 
-    def baseline(self, train, examples):
-        majority = np.bincount(train.labels).argmax()
+    def baseline(self, examples):
+        majority = np.bincount(examples.labels).argmax()
         return self.score_predictions(examples, np.full(len(examples.labels), majority))

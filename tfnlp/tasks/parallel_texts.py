@@ -12,8 +12,7 @@ class ParallelTexts:
     """Texts with their translations.
 
     Args:
-        sources: a list of strings.
-        targets: a list of as many strings.
+        sources, targets: lists of as many strings.
         places: the position of each pair in its file, a list of strings for error messages; None
             without files.
     """

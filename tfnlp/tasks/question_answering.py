@@ -24,9 +24,7 @@ class Questions:
     """Questions with the contexts that may answer them.
 
     Args:
-        ids: a list of strings.
-        questions: a list of strings.
-        contexts: a list of strings.
+        ids, questions, contexts: lists of strings.
         answers: for each question a list of (first character, text); an empty list if the context
             does not answer it.
     """
@@ -52,60 +50,42 @@ def read_questions(path, null_answers=True):
             is not at its stated position in the context; without `null_answers`, if a question has
             no answer.
     """
-    path = pathlib.Path(path)
-    questions = Questions([], [], [], [])
-    ids = set()
-    for context, qa in _questions(path, read_json_data(path)):
-        name = "guid" if isinstance(qa, dict) and "id" not in qa and "guid" in qa else "id"
-        i = str(_field(path, "a question", qa, name, (str, int)))
-        if i in ids:
-            raise InputError(f"{path}: two questions have the id {i!r}; give each its own.")
-        ids.add(i)
-        name = f"question {i}"
-        answers = [] if qa.get("is_impossible") else _field(path, name, qa, "answers", list)
-        questions.ids.append(i)
-        questions.questions.append(_field(path, name, qa, "question", str).strip())
-        questions.contexts.append(context)
-        answers = [_answer(path, i, context, a) for a in answers]
-        questions.answers.append([a for a in answers if a[1].strip()])
-    if not questions.questions:
+    rows = []
+    try:
+        for article in read_json_data(path)["data"]:
+            for paragraph in article["paragraphs"]:
+                rows += [_question(path, paragraph["context"], qa) for qa in paragraph["qas"]]
+    except (AttributeError, KeyError, TypeError) as e:
+        raise InputError(
+            f"{path} is not in SQuAD's JSON format after {len(rows)} questions "
+            f"({type(e).__name__}: {e})."
+        ) from None
+    if not rows:
         raise InputError(f"{path} holds no questions.")
+    questions = Questions(*map(list, zip(*rows, strict=True)))
+    ((i, count),) = collections.Counter(questions.ids).most_common(1)
+    if count > 1:
+        raise InputError(f"{path}: {count} questions have the id {i!r}; give each its own.")
     if not null_answers:
         _check_answered(questions, f"{path}: ")
     return questions
 
 
-def _questions(path, value):
-    """Yield (context, question) of a JSON value in SQuAD's format."""
-    for article in _field(path, "the file", value, "data", list):
-        for paragraph in _field(path, "an article", article, "paragraphs", list):
-            context = _field(path, "a paragraph", paragraph, "context", str)
-            for qa in _field(path, "a paragraph", paragraph, "qas", list):
-                yield context, qa
-
-
-def _field(path, place, value, name, kind):
-    """Return a field of an object in SQuAD's format, checked for its type."""
-    if not isinstance(value, dict) or not isinstance(value.get(name), kind):
-        kinds = {list: "a list", str: "a text", int: "a number"}
-        raise InputError(
-            f"{path} is not in SQuAD's JSON format: {place} has no {name!r} that is "
-            f"{kinds.get(kind, 'a text or a number')}."
-        )
-    return value[name]
-
-
-def _answer(path, i, context, answer):
-    """Return (first character, text) of an answer; the text is empty if there is no answer."""
-    place = f"an answer of question {i}"
-    text = _field(path, place, answer, "text", str)
-    start = _field(path, place, answer, "answer_start", int) if text else 0
-    if start < 0 or context[start : start + len(text)] != text:
-        raise InputError(
-            f"{path}: the answer {text!r} of question {i} is not in its context at character "
-            f"{start}."
-        )
-    return start, text
+def _question(path, context, qa):
+    """Return the id, the question, the context and the answers of a question in SQuAD's format."""
+    i = str(qa["id"] if "id" in qa else qa["guid"])
+    answers = []
+    for answer in [] if qa.get("is_impossible") else qa["answers"]:
+        text, start = answer["text"], answer["answer_start"]
+        if not text.strip():
+            continue
+        if start < 0 or context[start : start + len(text)] != text:
+            raise InputError(
+                f"{path}: the answer {text!r} of question {i} is not in its context at character "
+                f"{start}."
+            )
+        answers.append((start, text))
+    return i, qa["question"].strip(), context, answers
 
 
 def _check_answered(examples, place=""):
@@ -141,22 +121,14 @@ class QuestionAnswering(Task):
         self.stride = stride
         self.null_answers = null_answers
         self.max_question_length = max_question_length
-        self.settings = {
-            "stride": stride,
-            "null_answers": null_answers,
-            "max_question_length": max_question_length,
-        }
+        self.settings = dict(vars(self))
 
     def encode(self, tokenizer, examples, max_length):
         if not self.null_answers:
             _check_answered(examples)
-        windows = tokenizer.encode_windows(
-            examples.questions,
-            examples.contexts,
-            max_length,
-            self.stride,
-            self.max_question_length,
-        )
+        texts = examples.questions, examples.contexts
+        sizes = max_length, self.stride, self.max_question_length
+        windows = tokenizer.encode_windows(*texts, *sizes)
         cut = len(set(windows.examples[windows.truncated]))
         if cut:
             logging.warning(
@@ -175,7 +147,7 @@ class QuestionAnswering(Task):
     def loss(self, labels, outputs, sample_weight=None):
         start, end = (
             tfnlp.weighted_losses.cross_entropy(labels[:, i], outputs[name], sample_weight)
-            for i, name in enumerate(("start_logits", "end_logits"))
+            for i, name in enumerate(self.outputs)
         )
         return (start + end) / 2
 
@@ -186,14 +158,8 @@ class QuestionAnswering(Task):
             For each question a list of at most `count` `Answer`s. With `null_answers` the empty
             answer is a candidate.
         """
-        return best_answers(
-            encodings,
-            outputs["start_logits"],
-            outputs["end_logits"],
-            examples.contexts,
-            null_answers=self.null_answers,
-            count=count,
-        )
+        logits = (outputs[name] for name in self.outputs)
+        return best_answers(encodings, *logits, examples.contexts, self.null_answers, count=count)
 
     def decode(self, examples, encodings, outputs):
         """Return the text of the best answer to each question; an empty one means no answer."""

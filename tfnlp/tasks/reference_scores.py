@@ -1,14 +1,11 @@
 """Scores of generated texts, such as translations, against references."""
 
 import collections
-import math
 import re
 
-from tfnlp.text.text_arguments import as_texts
+from tfnlp.text.text_arguments import as_pairs
 from tfnlp.utils.errors import InputError
 
-# Largest n-gram order of BLEU (Papineni et al. 2002, section 2.3).
-ORDERS = 4
 ROUGE_KINDS = ("rouge1", "rouge2", "rougeL")
 
 
@@ -33,42 +30,6 @@ def word_overlap(references, hypotheses):
         "word_recall": matched / max(reference_words, 1),
         "word_f1": 2 * matched / max(hypothesis_words + reference_words, 1),
     }
-
-
-def ngram_precisions(references, hypotheses, orders=ORDERS):
-    """Return the matched and total n-grams per order (Papineni et al. 2002, section 2.1).
-
-    Args:
-        references, hypotheses: as in `word_overlap`.
-        orders: the longest n-grams, in words.
-
-    Returns:
-        A list of (matched, written), two integers for each order from 1 on. An n-gram matches at
-        most as often as its reference has it.
-    """
-    counts = [[0, 0] for _ in range(orders)]
-    for reference, hypothesis in zip(*_pairs(references, hypotheses), strict=True):
-        reference, hypothesis = reference.split(), hypothesis.split()
-        for order in range(1, orders + 1):
-            ours, theirs = _ngrams(reference, order), _ngrams(hypothesis, order)
-            counts[order - 1][0] += _matches(ours, theirs)
-            counts[order - 1][1] += len(theirs)
-    return [tuple(count) for count in counts]
-
-
-def length_ratio_bleu(references, hypotheses):
-    """Return BLEU with the ratio of lengths as penalty: min(1, generated words / reference words).
-
-    It uses the geometric mean of n-gram precisions up to 4, as in Papineni et al. 2002. Their own
-    penalty, exp(1 - reference / generated), is milder; `text_scores` has it.
-    """
-    references, hypotheses = _pairs(references, hypotheses)
-    counts = ngram_precisions(references, hypotheses)
-    if not all(matched for matched, _ in counts):
-        return 0.0
-    precision = math.exp(sum(math.log(m / n) for m, n in counts) / len(counts))
-    reference_words = sum(len(reference.split()) for reference in references)
-    return min(1.0, counts[0][1] / reference_words) * precision
 
 
 def text_scores(references, hypotheses, tokenize="13a"):
@@ -117,28 +78,15 @@ class _Words:
 
 def _pairs(references, hypotheses):
     """Return the references and hypotheses to score, without pairs with a blank reference."""
-    references = as_texts(references, "references")
-    hypotheses = as_texts(hypotheses, "hypotheses")
-    if len(references) != len(hypotheses):
-        raise InputError(
-            f"There are {len(references)} references for {len(hypotheses)} hypotheses; give one "
-            "for each."
-        )
-    for number, (reference, hypothesis) in enumerate(
-        zip(references, hypotheses, strict=True), start=1
-    ):
-        if hypothesis.strip() and not reference.strip():
-            raise InputError(
-                f"Reference {number} is empty, but its hypothesis is not; give the correct text."
-            )
+    references, hypotheses = as_pairs(references, hypotheses, ("references", "hypotheses"))
     kept = [i for i, reference in enumerate(references) if reference.strip()]
+    for i in {i for i, hypothesis in enumerate(hypotheses) if hypothesis.strip()}.difference(kept):
+        raise InputError(
+            f"Reference {i + 1} is empty, but its hypothesis is not; give the correct text."
+        )
     if not kept:
         raise InputError("There is no text to score; give at least one.")
     return [references[i] for i in kept], [hypotheses[i] for i in kept]
-
-
-def _ngrams(words, order):
-    return [tuple(words[i : i + order]) for i in range(len(words) - order + 1)]
 
 
 def _matches(reference, hypothesis):

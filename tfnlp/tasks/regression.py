@@ -60,10 +60,6 @@ class Regression(Task):
 
         Otherwise a short training spends its steps on the way there from 0. A bias of exactly 0
         counts as new. Heads without a bias (GPT's) stay unchanged.
-
-        Args:
-            model: a `TextModel` with the head.
-            examples: the training examples.
         """
         bias = model.get_layer("classifier").bias
         if bias is not None and not np.asarray(bias).any():
@@ -92,6 +88,6 @@ class Regression(Task):
     def answers(self, examples, predictions):
         return list(examples.labels), list(map(float, predictions))
 
-    def baseline(self, train, examples):
-        mean = np.full(len(examples.labels), np.mean(train.labels))
+    def baseline(self, examples):
+        mean = np.full(len(examples.labels), np.mean(examples.labels))
         return self.score_predictions(examples, mean)

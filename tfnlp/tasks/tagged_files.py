@@ -1,6 +1,7 @@
 """Tagged words or characters from column files."""
 
 import dataclasses
+import itertools
 import pathlib
 import re
 
@@ -10,10 +11,9 @@ from tfnlp.utils.errors import InputError, unknown_name
 # The units that are tagged.
 UNITS = ("word", "character")
 # BIO: outside, beginning or inside of an entity of some type.
+BIO = ("O", "B-x", "I-x")
 BIO_TAG = re.compile(r"O|[BI]-.+")
 _COMMENT = re.compile(r"#+ ")
-# KLUE's own comments, including the first line of its files.
-_KLUE_COMMENT = re.compile(r"## (klue-ner|토큰, 레이블 구분자)")
 
 
 @dataclasses.dataclass
@@ -65,24 +65,23 @@ def read_tagged(path, tag_names=None, unit="word", comment_prefix=None):
         rows = _character_rows(path, comment_prefix or "##")
     else:
         rows = _word_rows(path, allowed, comment_prefix)
-    sentences, tags = [[]], [[]]
-    for number, word, tag in rows:
-        if word is None:
-            if sentences[-1]:
-                sentences.append([])
-                tags.append([])
-            continue
-        if not allowed(tag):
-            raise InputError(f"{path}, line {number}: {_not_allowed(tag, tag_names)}")
-        sentences[-1].append(word)
-        tags[-1].append(tag)
-    if not sentences[-1]:
-        sentences.pop()
-        tags.pop()
-    if not sentences:
+
+    def words_and_tags():
+        for number, word, tag in rows:
+            if word is not None and not allowed(tag):
+                raise InputError(
+                    f"{path}, line {number}: tag {tag!r} is not one of "
+                    f"{', '.join(tag_names or BIO)}; leave headers out, and give all tags as "
+                    "`labels` or in the training file."
+                )
+            yield word, tag
+
+    pairs = itertools.groupby(words_and_tags(), key=lambda pair: pair[0] is not None)
+    columns = [[*zip(*group, strict=True)] for is_sentence, group in pairs if is_sentence]
+    if not columns:
         raise InputError(f"{path} holds no sentence; it needs a {unit} and its tag on each line.")
-    if unit == "character":
-        sentences = ["".join(characters) for characters in sentences]
+    join = "".join if unit == "character" else list
+    sentences, tags = [join(words) for words, _ in columns], [list(tags) for _, tags in columns]
     return TaggedSentences(sentences, tags)
 
 
@@ -130,18 +129,6 @@ def tag_names(examples):
     return sorted(names, key=lambda tag: (tag != "O", tag))
 
 
-def _not_allowed(tag, tag_names):
-    if tag_names:
-        return (
-            f"tag {tag!r} is not one of the tags ({', '.join(tag_names)}), which are those of "
-            "`labels` or, without it, of the training file."
-        )
-    return (
-        f"tag {tag!r} is not of BIO; leave headers out, and where tags are others than O, B-x "
-        "and I-x give all of them as `labels`."
-    )
-
-
 def _character_rows(path, comment_prefix):
     """Yield (line number, character, tag), with None for both at a sentence end."""
     for number, line in read_lines(path):
@@ -159,46 +146,32 @@ def _character_rows(path, comment_prefix):
 
 def _word_rows(path, allowed, comment_prefix):
     """Yield (line number, word, tag), with None for both at a sentence end."""
-    first = None  # number and layout of the first line with a word
+    layout = None  # of the first line with a word
     inside = False  # of a sentence
     for number, line in read_lines(path):
-        columns, layout = _columns(line)
+        columns, line_layout = _columns(line)
         if comment_prefix and line.startswith(comment_prefix):
             continue
         if not columns or columns[0] == "-DOCSTART-":
             inside = False
             yield number, None, None
             continue
-        like_others = first is None or layout == first[1]
+        like_others = layout in (None, line_layout)
         word_and_tag = like_others and allowed(columns[-1])  # "# O" is one too
-        if not inside and not word_and_tag:
-            if _KLUE_COMMENT.match(line):
-                raise InputError(
-                    f"{path}, line {number}: a file of KLUE-NER has a character on each line; "
-                    "read it with unit='character'."
-                )
-            if _COMMENT.match(line) and "\t" not in line:
-                continue
-        if len(columns) < 2 or not columns[0]:
-            lacks, hint = "a word but no tag", ""
-            if not columns[0]:
-                lacks = "a tag but no word"
-                hint = ", or give unit='character' if each line is one character"
+        if not inside and not word_and_tag and _COMMENT.match(line) and "\t" not in line:
+            continue
+        if len(columns) < 2 or not columns[0] or not like_others:
             raise InputError(
-                f"{path}, line {number}: {line!r} has {lacks}; put the word before a tab and its "
-                f"tag after{hint}."
+                f"{path}, line {number}: {line!r} is no word with its tag in as many columns, by "
+                "tabs or by spaces, as the lines before; where each line is one character, give "
+                "unit='character'."
             )
-        if not like_others:
-            raise InputError(
-                f"{path}, line {number}: {layout}, but line {first[0]} has {first[1]}."
-            )
-        first = first or (number, layout)
-        inside = True
+        layout, inside = line_layout, True
         yield number, columns[0], columns[-1]
 
 
 def _columns(line):
-    """Return a line's columns, and a description of their layout.
+    """Return a line's columns, and their separator with their number.
 
     Tabs separate the columns if the line has any, else spaces.
     """
@@ -206,6 +179,6 @@ def _columns(line):
         return [], None
     if "\t" in line:
         columns = [column.strip() for column in line.split("\t")]
-        return columns, f"{len(columns)} columns separated by tabs"
+        return columns, ("\t", len(columns))
     columns = [column for column in line.split(" ") if column]
-    return columns, f"{len(columns)} columns separated by spaces"
+    return columns, (" ", len(columns))

@@ -1,9 +1,11 @@
 """Base class of fine-tuning tasks."""
 
+import abc
+
 import tfnlp
 
 
-class Task:
+class Task(abc.ABC):
     """A fine-tuning task: how examples are encoded, and how outputs are scored.
 
     Attributes:
@@ -21,21 +23,22 @@ class Task:
     outputs = ("logits",)
     monitor = "accuracy"
 
-    def initialise_head(self, model, examples):
+    def initialise_head(self, model, examples):  # noqa: B027
         """Initialise a new model's head from the training examples; by default, do nothing."""
 
+    @abc.abstractmethod
     def encode(self, tokenizer, examples, max_length):
         """Encode examples.
 
         Returns:
             The encodings, as `LengthBatches` takes them, and the labels; None without labels.
         """
-        raise NotImplementedError
 
     def loss(self, labels, outputs, sample_weight=None):
         """Return the loss of a batch, a mean as in `tfnlp.weighted_losses`."""
         return tfnlp.weighted_losses.cross_entropy(labels, outputs["logits"], sample_weight)
 
+    @abc.abstractmethod
     def decode(self, examples, encodings, outputs):
         """Return the prediction for each example.
 
@@ -44,15 +47,14 @@ class Task:
             encodings: the result of `encode`.
             outputs: {name: the output of each encoding, a list}, for the names in `outputs`.
         """
-        raise NotImplementedError
 
     def score(self, examples, encodings, outputs):
         """Return a dict of metrics, from the arguments of `decode`."""
         return self.score_predictions(examples, self.decode(examples, encodings, outputs))
 
+    @abc.abstractmethod
     def score_predictions(self, examples, predictions):
         """Return a dict of metrics, from the result of `decode`."""
-        raise NotImplementedError
 
     def answers(self, examples, predictions):
         """Return the correct and the predicted labels, one a text or word, as two lists.
@@ -61,8 +63,8 @@ class Task:
         """
         return [], []
 
-    def baseline(self, train, examples):
-        """Return the metrics of the best constant prediction on the training examples.
+    def baseline(self, examples):
+        """Return the metrics of one constant prediction: the commonest label, or the mean number.
 
         The dict is empty for a task without one.
         """

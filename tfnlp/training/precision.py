@@ -30,7 +30,7 @@ def set_precision(policy):
 
 
 def check_precision(policy, name="precision"):
-    """Check that the processor can multiply in the type of a dtype policy.
+    """Raise an InputError if the processor cannot multiply in the type of a dtype policy.
 
     Some virtual machines announce AMX but refuse it. The first bfloat16 product then ends the
     process with an illegal instruction, so a product is tried in a separate process.
@@ -38,9 +38,6 @@ def check_precision(policy, name="precision"):
     Args:
         policy: of Keras, such as "mixed_bfloat16" or "bfloat16".
         name: the argument's name in the error message.
-
-    Raises:
-        InputError: if it cannot.
     """
     if policy == "float32":
         return

@@ -23,26 +23,9 @@ from tfnlp.utils.formatting import counted
 from tfnlp.weighted_losses import RecordedSums, means_by
 
 
-def pretrain(objective, models, tokenizer, data, config, run, **options):
-    """Train models for an objective, and keep those of the last epoch.
-
-    Args:
-        objective, models, tokenizer, data, config, run, options: the fields of `Pretraining`.
-
-    Returns:
-        A dict of figures: sizes, and the losses and scores of the last epoch.
-
-    Raises:
-        InputError: if a model does not fit objective, tokenizer or corpora, or cannot be saved as
-            a folder; if dev has no token to score; and as `fit`.
-    """
-    fields = {"data": data, "config": config, "run": run}
-    return Pretraining(objective, models, tokenizer, **fields, **options).run_all()
-
-
 @dataclasses.dataclass
 class Pretraining(Experiment):
-    """The pretraining of one or several models for an objective.
+    """The pretraining of one or several models for an objective; the last epoch is kept.
 
     `run.best` is the folder of the first model; each further one has a folder of its name beside
     it.
@@ -52,13 +35,17 @@ class Pretraining(Experiment):
         model: {name: `TextModel`}, from `start_models`, all with one tokenizer.
         data: `Splits` of corpora, see `tfnlp.objectives.Corpus`; dev may be None.
         tokenizer, config, run: as in `Experiment`.
-        on_nan: as in `tfnlp.training.resumable_fit.FitOptions`.
+        on_nan: as in `tfnlp.training.resumable_fit.RunRecorder`.
         steps_per_epoch: steps of an epoch, across passes over the batches; one full pass where
             None.
         task_settings: a dict of settings of the corpora, such as `max_length` and `documents`,
             which `save_model` writes and `evaluate_lm` follows; None for none.
         pooler: the result of `read_pooler` for the folder that the first model started from, kept
             if the objective trains none; None for none.
+
+    Raises:
+        InputError: by `run_all`, if a model does not fit objective, tokenizer or corpora, or
+            cannot be saved as a folder; if dev has no token to score; and as `fit`.
     """
 
     on_nan: str = "stop"
@@ -114,14 +101,11 @@ class Pretraining(Experiment):
         lanes = {"batch_size": self.config.batch_size} if self.memory else {}
         trainer = Pretrainer(self.task, self.task.trained(models, **lanes))
         compile_model(self.config, trainer, len(self.batches["train"]))
-        return trainer
-
-    def fit(self):
-        dev = self.batches.get("dev")
-        if dev is not None:
-            self._run_on_dev = Evaluator(self.task, self.trainer.model, dev.signature())
+        if "dev" in self.batches:
+            dev = self.batches["dev"]
+            self._run_on_dev = Evaluator(self.task, trainer.model, dev.signature())
             self._run_on_dev.check(dev)
-        super().fit()
+        return trainer
 
     def evaluate_dev(self):
         if "dev" not in self.batches:
@@ -249,7 +233,7 @@ def start_models(objective, config, folder=None, generator=None, **options):
         options: as in `build_model`, such as `block_size`.
 
     Returns:
-        {name: `TextModel`}, as `pretrain` takes them.
+        {name: `TextModel`}, as `Pretraining` takes them.
 
     Raises:
         InputError: if the models of two folders were not trained together, and as `load_model`.

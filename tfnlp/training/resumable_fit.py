@@ -16,12 +16,14 @@ import tensorflow as tf
 from absl import logging
 from tqdm import tqdm
 
+from tfnlp.training.non_finite_steps import all_finite
 from tfnlp.training.optimizer import averaged_weights
-from tfnlp.training.run_folder import BAD_BATCH
+from tfnlp.training.run_folder import BAD_BATCH, RunFolder
+from tfnlp.training.training_config import TrainingConfig
 from tfnlp.training.workers import (
     any_worker,
     check_same,
-    lost_workers,
+    plain_errors,
     several_workers,
     shared_dataset,
     wait_for_all,
@@ -33,31 +35,6 @@ from tfnlp.utils.progress import progress_bar
 MOST_IN_A_ROW = 10
 # Loss scale below which skipped steps are no longer blamed on the scale.
 LEAST_LOSS_SCALE = 1e-4
-
-
-@dataclasses.dataclass(frozen=True)
-class FitOptions:
-    """Options of `fit`.
-
-    Args:
-        monitor: the metric that is highest in the best epoch; without it, each epoch counts as the
-            best. An epoch with a non-finite value (NaN) is never the best, but the first epoch is
-            always saved.
-        evaluate: function without arguments, called after each epoch; returns a dict of further
-            metrics.
-        fingerprints: a dict of fingerprints (`tfnlp.training.fingerprints`) of further inputs that
-            decide the result, by name, such as "train"; that of `batches` is added.
-        on_nan: "stop", or "skip" to continue without the update of a bad batch, for a model that
-            skips such updates (`tfnlp.training.non_finite_steps`).
-        describe_batch: function from an epoch and a batch's number in it, both from 0, to a
-            description of the batch's sources, or None; None for no description.
-    """
-
-    monitor: str | None = None
-    evaluate: Callable | None = None
-    fingerprints: dict = dataclasses.field(default_factory=dict)
-    on_nan: str = "stop"
-    describe_batch: Callable | None = None
 
 
 def fit(model, batches, config, run, save_best, **options):
@@ -73,7 +50,8 @@ def fit(model, batches, config, run, save_best, **options):
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to.
         save_best: function without arguments, called after each epoch that is the best so far.
-        options: the fields of `FitOptions`.
+        options: `monitor`, `evaluate`, `fingerprints`, `on_nan` and `describe_batch` of
+            `RunRecorder`.
 
     Raises:
         InputError: if there is a `patience` without a metric, before any work. If the loss or a
@@ -85,135 +63,154 @@ def fit(model, batches, config, run, save_best, **options):
             is lost.
         KeyboardInterrupt: on SIGINT or SIGTERM, after the current step, with the state saved.
     """
-    options = FitOptions(**options)
-    if config.patience and None in (options.monitor, options.evaluate):
+    recorder = RunRecorder(batches, config, run, save_best, **options)
+    if config.patience and None in (recorder.monitor, recorder.evaluate):
         raise InputError(
             f"patience={config.patience} has no effect here, where the last epoch is kept and no "
             "score on dev is waited for; leave it out."
         )
     strategy = model.distribute_strategy
+    several = several_workers(strategy)
     with strategy.scope():
         model.optimizer.build(model.trainable_variables)
-    fingerprints = {**options.fingerprints, "the encoded batches": batches.fingerprint()}
-    options = dataclasses.replace(options, fingerprints=fingerprints)
-    recorder = _Recorder(batches, config, run, save_best, options)
     recorder.set_model(model)
-    with run.alone():
-        recorder.restore()
-        facts = {"flags": run.flags, "settings": dataclasses.asdict(config)}
-        check_same(strategy, facts | {"data": fingerprints, "state": recorder.progress})
-        if recorder.finished():
-            logging.info("%s is complete; nothing to train.", run.path)
-            return
-        run.start()
-        recorder.open()
-        with (
-            contextlib.closing(recorder),
-            _stopped_by_signals(recorder),
-            contextlib.suppress(_Stopped),
-            lost_workers(strategy),
-            _errors_of(batches),
-        ):
-            _fit_epochs(model, batches, config.epochs, recorder)
-            wait_for_all(strategy)  # the chief has saved
-    if not recorder.finished():
-        raise KeyboardInterrupt
-
-
-def _fit_epochs(model, batches, epochs, recorder):
-    """Run Keras' `fit` until the training is finished; a recorder's signal ends it earlier."""
-    strategy = model.distribute_strategy
-    several = several_workers(strategy)
 
     @functools.cache  # with several workers a new dataset would retrace the steps
     def dataset(skip):
         data = batches.dataset(lambda: recorder.progress["epoch"], skip)
         return shared_dataset(strategy, data, len(batches) - skip)
 
-    while not recorder.finished():
-        start, skip = recorder.progress["epoch"], recorder.progress["step"]
-        if skip == len(batches):
-            recorder.finish_epoch()
-            continue
-        model.fit(
-            dataset(skip),
-            # The rest of an interrupted epoch needs its own `fit`, since Keras assumes as
-            # many steps for every epoch. So does each epoch of several workers, whose
-            # datasets Keras cannot count.
-            epochs=start + 1 if skip or several else epochs,
-            initial_epoch=start,
-            steps_per_epoch=len(batches) - skip if several else None,
-            callbacks=[recorder],
-            shuffle=False,
-            verbose=0,
-        )
+    with run.alone():
+        recorder.restore()
+        facts = {"flags": run.flags, "settings": dataclasses.asdict(config)}
+        facts |= {"data": recorder.fingerprints, "state": recorder.progress}
+        check_same(strategy, facts)
+        if recorder.finished:
+            logging.info("%s is complete; nothing to train.", run.path)
+            return
+        run.start()
+        with recorder.running(), plain_errors(strategy, batches):
+            while not (recorder.finished or recorder.interrupted):
+                start, skip = recorder.progress["epoch"], recorder.progress["step"]
+                if skip == len(batches):  # the run was killed before dev was evaluated
+                    recorder.finish_epoch()
+                    continue
+                model.fit(
+                    dataset(skip),
+                    # The rest of an interrupted epoch needs its own `fit`, since Keras assumes as
+                    # many steps for every epoch. So does each epoch of several workers, whose
+                    # datasets Keras cannot count.
+                    epochs=start + 1 if skip or several else config.epochs,
+                    initial_epoch=start,
+                    steps_per_epoch=len(batches) - skip if several else None,
+                    callbacks=[recorder],
+                    shuffle=False,
+                    verbose=0,
+                )
+            wait_for_all(strategy)  # the chief has saved
+    if not recorder.finished:
+        raise KeyboardInterrupt
 
 
-@contextlib.contextmanager
-def _errors_of(batches):
-    """Re-raise an InputError of batches that tf.data wrapped in an error of its own."""
-    try:
-        yield
-    except tf.errors.OpError:
-        if getattr(batches, "error", None) is not None:
-            raise batches.error from None
-        raise
+@dataclasses.dataclass(eq=False)
+class RunRecorder(keras.callbacks.Callback):
+    """Callback that updates the run folder, shows progress, and stops the training.
 
+    Args:
+        batches, config, run, save_best: as in `fit`.
+        monitor: the metric that is highest in the best epoch; without it, each epoch counts as the
+            best. An epoch with a non-finite value (NaN) is never the best, but the first epoch is
+            always saved.
+        evaluate: function without arguments, called after each epoch; returns a dict of further
+            metrics.
+        fingerprints: a dict of fingerprints (`tfnlp.training.fingerprints`) of further inputs that
+            decide the result, by name, such as "train"; that of `batches` is added.
+        on_nan: "stop", or "skip" to continue without the update of a bad batch, for a model that
+            skips such updates (`tfnlp.training.non_finite_steps`).
+        describe_batch: function from an epoch and a batch's number in it, both from 0, to a
+            description of the batch's sources, or None; None for no description.
 
-class _Stopped(Exception):
-    """Exception that leaves Keras' `fit` after a signal, once the state is saved."""
+    Attributes:
+        progress: the finished epochs, the finished steps within the epoch, and what else a resumed
+            run has to know; a dict of JSON values, part of the state.
+        interrupted: True once a signal has stopped the training.
+    """
 
+    batches: object
+    config: TrainingConfig
+    run: RunFolder
+    save_best: Callable
+    monitor: str | None = None
+    evaluate: Callable | None = None
+    fingerprints: dict = dataclasses.field(default_factory=dict)
+    on_nan: str = "stop"
+    describe_batch: Callable | None = None
 
-class _Recorder(keras.callbacks.Callback):
-    """Callback that updates the run folder, shows progress, and stops the training."""
-
-    def __init__(self, batches, config, run, save_best, options):
+    def __post_init__(self):
         super().__init__()
-        self.batches = batches
-        self.config = config
-        self.run = run
-        self.save_best = save_best
-        self.options = options
-        # `epoch` and `step` count finished ones; `step` is within the epoch.
+        encoded = {"the encoded batches": self.batches.fingerprint()}
+        self.fingerprints = {**self.fingerprints, **encoded}
         self.progress = {"epoch": 0, "step": 0, "best": None, "waited": 0, "stopped": False}
         self.signal = None
-        self.variables = {}
-        self.sums = {}
+        self.interrupted = False
+        self.sums = {}  # of the metrics, from a killed run's last epoch
 
     def restore(self):
         """Load the state from the run folder, if there is one."""
         self.variables = variable_names(self.model)
-        state = self.run.load_state(self.variables, self.options.fingerprints)
+        state = self.run.load_state(self.variables, self.fingerprints)
         if state is None:
             return
         self.progress, self.sums = state
         error = self.progress.pop("bad", None)
-        if error and self.options.on_nan != "skip":
+        if error and self.on_nan != "skip":
             raise InputError(error)
         self.run.truncate_metrics(self.progress["epoch"])
-        if not self.finished():
-            logging.info(
-                "Resuming %s after epoch %d, step %d.",
-                self.run.path,
-                self.progress["epoch"],
-                self.progress["step"],
-            )
+        if not self.finished:
+            place = self.progress["epoch"], self.progress["step"]
+            logging.info("Resuming %s after epoch %d, step %d.", self.run.path, *place)
 
+    @property
     def finished(self):
         return self.progress["stopped"] or self.progress["epoch"] >= self.config.epochs
 
-    def open(self):
-        """Start the progress bar and the event writer."""
-        steps = len(self.batches)
-        self.bar = progress_bar(
+    @contextlib.contextmanager
+    def running(self):
+        """Show the progress bar, write events, and let SIGINT and SIGTERM stop after a step."""
+        steps, writes = len(self.batches), self.run.writes
+        events = str(self.run.path / "events")
+        self.events = (
+            tf.summary.create_file_writer(events) if writes else tf.summary.create_noop_writer()
+        )
+        bar = progress_bar(
             total=self.config.epochs * steps,
             initial=self.progress["epoch"] * steps + self.progress["step"],
             unit="step",
-            disable=not self.run.writes,
+            disable=not writes,
         )
-        self.events = tf.summary.create_noop_writer()
-        if self.run.writes:
-            self.events = tf.summary.create_file_writer(str(self.run.path / "events"))
+        # Python allows handlers only in the main thread.
+        in_main = threading.current_thread() is threading.main_thread()
+        numbers = (signal.SIGINT, signal.SIGTERM) if in_main else ()
+        previous = {number: signal.signal(number, self._on_signal) for number in numbers}
+        try:
+            with bar as self.bar:
+                yield
+        finally:
+            self.events.close()
+            for number, handler in previous.items():
+                # None: the handler was not set from Python, which cannot restore it.
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+    def _on_signal(self, number, frame):
+        self.signal = number
+        tqdm.write("Stopping after this step; the state is being saved.")
+        signal.signal(number, signal.SIG_DFL)  # a second signal takes effect at once
+
+    def stop_if_asked(self):
+        """Stop Keras' `fit` if this or another worker received a signal; the state is saved."""
+        if any_worker(self.model.distribute_strategy, self.signal is not None):
+            self.interrupted = self.model.stop_training = True
+        return self.interrupted
 
     def on_epoch_begin(self, epoch, logs=None):
         self.bar.set_description(f"epoch {epoch + 1}/{self.config.epochs}", refresh=False)
@@ -225,24 +222,18 @@ class _Recorder(keras.callbacks.Callback):
                 variable.assign_add(self.sums[name])
             self.sums = {}
         self.progress["step"] += 1
+        step = self.progress["step"]
         self.check_step(logs["loss"])
-        epoch_ends = self.progress["step"] == len(self.batches)
         self.bar.update()
-        if self.progress["step"] % 20 == 0:
+        if step % 20 == 0:
             self.bar.set_postfix(loss=f"{logs['loss']:.4f}", refresh=False)
-        stop = self.stop_requested()
-        if stop or epoch_ends or self.progress["step"] % self.config.checkpoint_steps == 0:
+        epoch_ends = step == len(self.batches)
+        if self.stop_if_asked() or epoch_ends or step % self.config.checkpoint_steps == 0:
             self.check_weights()
             if epoch_ends:  # keep the metrics, since the evaluation on dev may fail
                 metrics = self.model.get_metrics_result()
                 self.progress["logs"] = {key: float(value) for key, value in metrics.items()}
             self.save()
-        if stop:
-            raise _Stopped
-
-    def stop_requested(self):
-        """Return whether this or another worker received a signal."""
-        return any_worker(self.model.distribute_strategy, self.signal is not None)
 
     def finish_epoch(self):
         """End an epoch whose steps were complete when the run was killed."""
@@ -250,33 +241,35 @@ class _Recorder(keras.callbacks.Callback):
         self.on_epoch_end(self.progress["epoch"], self.progress["logs"])
 
     def on_epoch_end(self, epoch, logs=None):
+        if self.interrupted:
+            return
         logs = {key: float(value) for key, value in logs.items()}
-        if self.options.evaluate is not None:
+        if self.evaluate is not None:
             with averaged_weights(self.model):
-                logs |= self.options.evaluate()
+                logs |= self.evaluate()
         self.progress |= {"epoch": epoch + 1, "step": 0}
         self.progress.pop("logs", None)
         if "skipped" in self.progress:
             logs["skipped_steps"] = self.progress["skipped"]
         logs["learning_rate"] = float(self.model.optimizer.learning_rate)
         self.log(logs)
-        score = logs.get(self.options.monitor)
         # A model counts as the best only once its compression is complete.
         compressor = getattr(self.model, "compressor", None)
         complete = compressor is None or compressor.complete(self.model.optimizer.iterations)
-        if complete and self.is_best(score):
+        score = logs.get(self.monitor)
+        is_best = complete and self.is_best(score)
+        if is_best:
             self.progress |= {"best": score, "waited": 0}
-            self.write_best()
         else:
-            if epoch == 0:
-                self.write_best()
             self.progress["waited"] += complete
-            if self.config.patience and self.progress["waited"] >= self.config.patience:
-                self.progress["stopped"] = True
-                self.model.stop_training = True
+        if (is_best or epoch == 0) and self.run.writes:
+            with averaged_weights(self.model):
+                self.save_best()
+        if 0 < self.config.patience <= self.progress["waited"]:
+            self.progress["stopped"] = self.model.stop_training = True
         self.save()
-        if not self.finished() and self.stop_requested():
-            raise _Stopped
+        if not self.finished:
+            self.stop_if_asked()
 
     def log(self, logs):
         """Write the metrics of an epoch to metrics.jsonl, the events and the terminal."""
@@ -291,23 +284,13 @@ class _Recorder(keras.callbacks.Callback):
         if self.run.writes:
             tqdm.write(f"epoch {epoch}: {shown}")
 
-    def write_best(self):
-        """Save the best weights, if this process writes."""
-        if self.run.writes:
-            with averaged_weights(self.model):
-                self.save_best()
-
     def is_best(self, score):
         """Return whether an epoch with this score is the best so far; a tie is not."""
         if score is None:
             return True
         if not math.isfinite(score):
-            logging.warning(
-                "%s is %s after epoch %d, which does not count as the best.",
-                self.options.monitor,
-                score,
-                self.progress["epoch"],
-            )
+            after = f"{score} after epoch {self.progress['epoch']}"
+            logging.warning("%s is %s, which does not count as the best.", self.monitor, after)
             return False
         return self.progress["best"] is None or score > self.progress["best"]
 
@@ -317,27 +300,30 @@ class _Recorder(keras.callbacks.Callback):
         Raises:
             InputError: if it is bad and may not be skipped.
         """
-        scale = getattr(self.model.optimizer, "dynamic_scale", None)
-        if scale is not None and (scale := float(np.asarray(scale))) < LEAST_LOSS_SCALE:
-            raise self.diverged(f"the gradients are not finite at a loss scale of {scale:.0e}")
-        if not hasattr(self.model, "skip_reason"):
-            if not math.isfinite(loss):
-                raise self.diverged(f"the loss is {loss}")
-            return
-        reason = self.model.skip_reason()
+        scale = float(np.asarray(getattr(self.model.optimizer, "dynamic_scale", 1.0)))
+        reason, may_skip = None, hasattr(self.model, "skip_reason")
+        if scale < LEAST_LOSS_SCALE:
+            reason = f"the gradients are not finite at a loss scale of {scale:.0e}"
+            may_skip = False
+        elif may_skip:
+            reason = self.model.skip_reason()
+        elif not math.isfinite(loss):
+            reason = f"the loss is {loss}"
         if reason is None:
-            self.progress["in_a_row"] = 0
+            if may_skip:
+                self.progress["in_a_row"] = 0
             return
+        if not may_skip:
+            raise self.diverged(reason)
         # The step changed no weights, so the state can be saved.
         self.model.reset_non_finite()
         skipped, in_a_row = (self.progress.get(key, 0) + 1 for key in ("skipped", "in_a_row"))
         self.progress |= {"skipped": skipped, "in_a_row": in_a_row}
-        skips = self.options.on_nan == "skip"
-        if skips and in_a_row < MOST_IN_A_ROW:
-            tqdm.write(f"Skipped {self.last_step()}: {reason}.")
-            return
         advice = "on_nan=skip goes on without it"
-        if skips:
+        if self.on_nan == "skip":
+            if in_a_row < MOST_IN_A_ROW:
+                tqdm.write(f"Skipped {self.last_step()}: {reason}.")
+                return
             advice = f"as {in_a_row} batches in a row were skipped, it is not the data"
         error = self.diverged(reason, advice)
         if self.progress["step"] < len(self.batches):  # else the earlier state leads here again
@@ -354,15 +340,13 @@ class _Recorder(keras.callbacks.Callback):
             InputError: if a variable is not finite.
         """
         for variable in self.variables.values():
-            floating = keras.backend.is_float_dtype(variable.dtype)
-            if floating and not np.isfinite(np.asarray(variable)).all():
+            if not all_finite(variable):
                 raise self.diverged(f"{variable.path} is not finite")
 
     def diverged(self, reason, advice="the same command leads here again"):
         """Save the last batch, and return the error for a training with non-finite numbers."""
         epoch, step = self.progress["epoch"], self.progress["step"]
-        batch = next(iter(self.batches.epoch(epoch, step - 1)))
-        self.run.save_bad_batch(batch)
+        self.run.save_bad_batch(next(iter(self.batches.epoch(epoch, step - 1))))
         kept = "nothing was saved before it"
         if self.run.state_path.exists():
             kept = f"{self.run.path} keeps the last good weights"
@@ -375,19 +359,14 @@ class _Recorder(keras.callbacks.Callback):
     def last_step(self):
         """Return the last step and the sources of its batch, in words."""
         epoch, step = self.progress["epoch"], self.progress["step"]
-        describe = self.options.describe_batch
-        sources = describe and describe(epoch, step - 1)
+        sources = self.describe_batch and self.describe_batch(epoch, step - 1)
         return f"step {step} of epoch {epoch + 1}" + (f" ({sources})" if sources else "")
-
-    def close(self):
-        self.bar.close()
-        self.events.close()
 
     def save(self):
         # All workers read the variables, though only one writes: each holds a part of the sums.
         sums = metric_names(self.model) if self.progress["step"] else {}
         sums = {name: np.asarray(variable) for name, variable in sums.items()}
-        self.run.save_state(self.variables, sums, self.progress, self.options.fingerprints)
+        self.run.save_state(self.variables, sums, self.progress, self.fingerprints)
 
 
 def variable_names(model):
@@ -418,25 +397,3 @@ def _by_stable_names(variables):
         named[f"{name}#{seen[name]}" if seen[name] else name] = variable
         seen[name] += 1
     return named
-
-
-@contextlib.contextmanager
-def _stopped_by_signals(recorder):
-    """Let SIGINT and SIGTERM request a stop after the current step."""
-
-    def request_stop(number, frame):
-        recorder.signal = number
-        tqdm.write("Stopping after this step; the state is being saved.")
-        # A second signal takes effect at once.
-        signal.signal(number, signal.SIG_DFL)
-
-    # Python allows handlers only in the main thread.
-    in_main = threading.current_thread() is threading.main_thread()
-    numbers = (signal.SIGINT, signal.SIGTERM) if in_main else ()
-    previous = {number: signal.signal(number, request_stop) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            # None: the handler was not set from Python, which cannot restore it.
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)

@@ -1,7 +1,6 @@
 """Folder of a training run, from which it resumes."""
 
 import contextlib
-import fcntl
 import fnmatch
 import json
 import os
@@ -17,12 +16,14 @@ from tfnlp.checkpoints.tensors import write_tensors
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import (
     atomic_replace,
+    check_writable,
     json_text,
     make_folder,
     read_json,
     write_json,
     write_text,
 )
+from tfnlp.utils.locks import held_alone
 
 # Prefixes of tensor names in a state.
 VARIABLE, SUM = "variable/", "sum/"
@@ -43,8 +44,6 @@ RUN_FILES = {
     "recent": ("epoch_*.safetensors",),
     "events": ("events.out.tfevents.*",),
 }
-
-
 # End time and duration of an epoch, which differ between runs.
 TIMES = ("time", "seconds")
 # Subfolder of the first of two phases, with the files of a run.
@@ -95,11 +94,10 @@ class RunFolder:
         self._flags_now = self.flags  # `flags` below may keep the old names of moved files
         self.overwritten = []  # the files to delete before the run starts
         self.tokenizer = None  # one that the run learned, which a resumed run must have again
-        self._lock = None  # a file descriptor, while it is held
-        self._writing = False
         self._since = time.time()  # of the start, or of the last metrics
-        with self.alone():
-            pass  # before long work
+        if (self.path / LOCK).exists():
+            with self.alone():
+                pass  # before long work
         stored_path = self.path / "flags.json"
         self._stored = read_json(stored_path) if stored_path.exists() else None
         if self._stored is None:
@@ -146,12 +144,10 @@ class RunFolder:
             )
         elif differing:
             key = differing[0]
-            other_names = any((name in stored) != (name in flags) for name in differing)
-            other = "a run of another recipe, or of an older one" if other_names else "another run"
             there, here = (_flag_text(values.get(key)) for values in (stored, flags))
             raise InputError(
-                f"{self.path} holds {other}: there `{key}` is {there}, here {here}; give another "
-                "folder, the same settings to resume it, or `overwrite` to delete it."
+                f"{self.path} holds another run: there `{key}` is {there}, here {here}; give "
+                "another folder, the same settings to resume it, or `overwrite` to delete it."
             )
         for key in sorted(moved):
             logging.warning(
@@ -170,12 +166,8 @@ class RunFolder:
         """Return whether the state ends `stored` epochs and `epochs` is not less."""
         if None in (stored, epochs) or epochs < stored or not self.state_path.exists():
             return False
-        try:
-            with safetensors.safe_open(str(self.state_path), framework="numpy") as file:
-                progress = json.loads(file.metadata()["progress"])
-            return progress["epoch"] == stored and not progress["stopped"]
-        except (safetensors.SafetensorError, KeyError, TypeError, OSError):
-            return False
+        progress = self._read_state()[1]
+        return progress["epoch"] == stored and not progress["stopped"]
 
     def first_epochs(self, epochs):
         """Return the number of epochs that the run began with; `epochs` if it never changed."""
@@ -186,23 +178,16 @@ class RunFolder:
         return RunFolder(self.path / INTERMEDIATE, {}, bool(self.overwritten), self.writes)
 
     def start(self):
-        """Write the flags; nothing is written or deleted before, so that bad input leaves no run.
+        """Write the flags, and delete an overwritten run; nothing is written or deleted before.
 
-        An overwritten run is deleted here. Call it within `alone`.
-
-        Raises:
-            InputError: if another process writes to the folder, or the disk is full.
+        So bad input leaves no run. Call it within `alone`.
         """
         self._since = time.time()
+        overwritten, self.overwritten = self.overwritten, []
         if not self.writes:
-            self.overwritten = []
             return
-        if self._writing and self._lock is None:
-            make_folder(self.path)
-            self._lock = self._acquire()
-        for path in self.overwritten:
+        for path in overwritten:
             path.unlink(missing_ok=True)
-        self.overwritten = []
         if self.tokenizer is not None:
             self.tokenizer.save(self.path / TOKENIZER)
         write_json(self.path / "flags.json", self.flags)
@@ -212,41 +197,18 @@ class RunFolder:
     def alone(self):
         """Hold the folder's lock against other processes and other `RunFolder`s of this one.
 
-        A folder that does not exist yet is locked by `start`.
-
         Raises:
-            InputError: if another process or `RunFolder` holds the lock.
+            InputError: if another process or `RunFolder` holds it, or the folder is not writable.
         """
         if not self.writes:
             yield
             return
-        if (self.path / "flags.json").exists():
-            self._lock = self._acquire()
-        self._writing = True
-        try:
+        check_writable(self.path / LOCK)
+        make_folder(self.path)
+        lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        advice = "wait until it ends, or give another folder"
+        with held_alone(lock, f"{self.path} is in use by another run; {advice}."):
             yield
-        finally:
-            if self._lock is not None:
-                os.close(self._lock)
-            self._lock, self._writing = None, False
-
-    def _acquire(self):
-        """Return a file descriptor that holds the folder's lock until its process ends."""
-        try:
-            lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError:
-            return None  # not writable: writing the first file raises a clear error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            raise InputError(
-                f"{self.path} is in use by another run; wait until it ends, or give another "
-                "folder."
-            ) from None
-        except OSError as e:
-            logging.warning("%s cannot be locked (%s): start no second run in it.", self.path, e)
-        return lock
 
     def log(self, metrics):
         """Append a line of metrics with the time and the seconds since the last or `start`."""
@@ -278,8 +240,7 @@ class RunFolder:
         Args:
             variables: a dict of the variables.
             sums: a dict of the metrics' sums within the epoch; empty at its end.
-            progress: a dict of JSON values.
-            fingerprints: a dict of the fingerprints of inputs that decide the result, by name.
+            progress, fingerprints: as in `RunRecorder`.
         """
         if not self.writes:
             return
@@ -292,17 +253,11 @@ class RunFolder:
         """Write a batch as one file of named arrays."""
         if not self.writes:
             return
-        arrays = {}
-        for part, value in zip(("", "labels", "sample_weight"), batch, strict=False):
-            if isinstance(value, dict):
-                prefix = f"{part}." if part else ""
-                arrays |= {f"{prefix}{name}": array for name, array in value.items()}
-            else:
-                arrays[part or "inputs"] = value
-        with (
-            atomic_replace(self.path / BAD_BATCH) as temporary,
-            open(temporary, "wb") as file,
-        ):
+        inputs, *labels = batch
+        named = inputs if isinstance(inputs, dict) else {"inputs": inputs}
+        named = named | dict(zip(("labels", "sample_weight"), labels, strict=False))
+        arrays = {".".join(path): a for path, a in keras.tree.flatten_with_path(named)}
+        with atomic_replace(self.path / BAD_BATCH) as path, open(path, "wb") as file:
             np.savez(file, **arrays)
 
     def load_state(self, variables, fingerprints):
@@ -324,16 +279,7 @@ class RunFolder:
         stored = read_json(flags) if flags.exists() else self._stored
         if stored != self._stored:  # a run that began and ended since this one looked
             self._adopt(stored)
-        try:
-            with safetensors.safe_open(str(self.state_path), framework="numpy") as file:
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-                metadata = file.metadata()
-            progress = json.loads(metadata["progress"])
-            stored = json.loads(metadata["fingerprints"])
-        except (safetensors.SafetensorError, KeyError, TypeError, OSError) as e:
-            raise InputError(
-                f"{self.state_path} is broken ({e}); delete it to start the run anew."
-            ) from None
+        arrays, progress, stored = self._read_state()
         self._check_fingerprints(stored, fingerprints)
         values = _with_prefix(VARIABLE, arrays)
         self._check_tensors(values, variables)
@@ -341,20 +287,33 @@ class RunFolder:
             variable.assign(values[name])
         return progress, _with_prefix(SUM, arrays)
 
+    def _read_state(self):
+        """Return the tensors, the progress and the fingerprints of the state."""
+        try:
+            with safetensors.safe_open(str(self.state_path), framework="numpy") as file:
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                metadata = file.metadata()
+            return arrays, *(json.loads(metadata[key]) for key in ("progress", "fingerprints"))
+        except (safetensors.SafetensorError, KeyError, TypeError, OSError) as e:
+            raise InputError(
+                f"{self.state_path} is broken ({e}); delete it to start the run anew."
+            ) from None
+
     def _check_fingerprints(self, stored, fingerprints):
         for name in [*fingerprints, *(stored.keys() - fingerprints)]:
+            if stored.get(name) == fingerprints.get(name):
+                continue
+            path = self._flags_now.get(name)
+            change = (
+                f"on other content of {name}{f' ({path})' if path else ''} than is there now: "
+            )
+            change += "restore that to resume it"
             if (name in stored) != (name in fingerprints):
-                raise InputError(
-                    f"{self.path} was trained with{'' if name in stored else 'out'} {name}; do so "
-                    "to go on, or start anew in another folder or by `overwrite`."
-                )
-            if stored.get(name) != fingerprints.get(name):
-                path = self._flags_now.get(name)
-                raise InputError(
-                    f"{self.path} was trained on other content of {name}"
-                    f"{f' ({path})' if path else ''} than is there now: restore that to resume "
-                    "it, or start anew in another folder or by `overwrite`."
-                )
+                change = f"with{'' if name in stored else 'out'} {name}; do so to go on"
+            raise InputError(
+                f"{self.path} was trained {change}, or start anew in another folder or by "
+                "`overwrite`."
+            )
 
     def _check_tensors(self, values, variables):
         for name in [*variables, *(values.keys() - variables)]:
@@ -364,19 +323,6 @@ class RunFolder:
                     f"{self.state_path} is the state of another model: {name} is {stored} there "
                     f"and {expected} here; start anew in another folder or by `overwrite`."
                 )
-
-    def write_model_card(self, text, best_text):
-        """Write the model card, README.md, and a copy for `best/`, which may be shared alone.
-
-        Args:
-            text: of the card.
-            best_text: of the copy.
-        """
-        if not self.writes:
-            return
-        write_text(self.path / "README.md", text)
-        if self.best.exists():
-            write_text(self.best / "README.md", best_text)
 
 
 def _is_run_file(path):

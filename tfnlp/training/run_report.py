@@ -12,9 +12,9 @@ from absl import logging
 import tfnlp
 from tfnlp.checkpoints import family_of, read_config
 from tfnlp.plots import plot_curves
-from tfnlp.utils.files import write_json
+from tfnlp.utils.files import write_json, write_text
 
-BASELINE = "The baseline predicts the commonest training label, or the mean number, for all."
+BASELINE = "The baseline gives all examples their commonest label, or their mean number."
 
 
 def write_report(run, figures, labels=None, metric="accuracy", epoch="best", examples=None):
@@ -33,20 +33,16 @@ def write_report(run, figures, labels=None, metric="accuracy", epoch="best", exa
     write_json(run.path / "figures.json", figures)
     plot = plot_curves(run.metrics(), run.path / "curves.png", metric)
     facts = _training_facts(run, examples or {})
-    # `best/` has no plot, and may be shared alone.
-    cards = [
-        _model_card(run, labels, figures, facts, epoch, plot=has_plot)
-        for has_plot in (plot, False)
-    ]
-    run.write_model_card(*cards)
+    card = (run, labels, figures, facts, epoch)
+    write_text(run.path / "README.md", _model_card(*card, plot=plot))
+    if run.best.exists():  # which has no plot, and may be shared alone
+        write_text(run.best / "README.md", _model_card(*card, plot=False))
     for key, value in figures.items():
         logging.info("%s: %s", key, _text(value))
         if key.endswith("_only_answer"):
             split = key.removesuffix("_only_answer").replace("_", " ")
             logging.warning(
-                "All of %s gets one answer, %s, though the right ones differ.",
-                split,
-                _text(value),
+                "All of %s gets one answer, %s, though the right ones differ.", split, _text(value)
             )
     logging.info(
         "The %s epoch's weights are in %s, the model card is %s/README.md.",

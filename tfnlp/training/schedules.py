@@ -4,10 +4,13 @@ Each equals the schedule of `transformers.get_scheduler` with the same name, ste
 warm-up the first step's rate is 0.
 """
 
+import abc
 import math
 
 import keras
 from keras import ops
+
+from tfnlp.utils.errors import InputError
 
 
 class _Warmup(keras.optimizers.schedules.LearningRateSchedule):
@@ -19,13 +22,14 @@ class _Warmup(keras.optimizers.schedules.LearningRateSchedule):
         warmup_steps: the steps until the peak.
 
     Raises:
-        ValueError: if there is more warm-up than training.
+        InputError: if there is more warm-up than training.
     """
 
     def __init__(self, peak, total_steps, warmup_steps=0):
-        if not 0 <= warmup_steps <= total_steps:
-            raise ValueError(
-                f"warmup_steps={warmup_steps} must lie between 0 and total_steps={total_steps}."
+        if warmup_steps > total_steps:
+            raise InputError(
+                f"warmup_steps={warmup_steps} is more than the {total_steps} steps of the "
+                "training; give fewer, or more `epochs`."
             )
         self.peak = peak
         self.total_steps = total_steps
@@ -38,9 +42,9 @@ class _Warmup(keras.optimizers.schedules.LearningRateSchedule):
             after = ops.where(step < self.warmup_steps, step / self.warmup_steps, after)
         return self.peak * after
 
+    @abc.abstractmethod
     def after_warmup(self, step):
         """Return the factor of the peak at a step of the whole training, after the warm-up."""
-        raise NotImplementedError
 
     def _progress(self, step):
         """Return the finished share of the steps after the warm-up, from 0 to 1."""
@@ -48,11 +52,7 @@ class _Warmup(keras.optimizers.schedules.LearningRateSchedule):
         return ops.clip((step - self.warmup_steps) / steps, 0.0, 1.0)
 
     def get_config(self):
-        return {
-            "peak": self.peak,
-            "total_steps": self.total_steps,
-            "warmup_steps": self.warmup_steps,
-        }
+        return {key: vars(self)[key] for key in ("peak", "total_steps", "warmup_steps")}
 
 
 @keras.saving.register_keras_serializable("tfnlp")

@@ -74,14 +74,7 @@ def _multi_worker():
 
 
 def replica_rows(count):
-    """Return the position of a replica's examples in the whole batch.
-
-    Args:
-        count: the replica's examples.
-
-    Returns:
-        The number of examples of the replicas before it, and of all replicas.
-    """
+    """Return the number of examples of the replicas before this one, with `count`, and all."""
     context = tf.distribute.get_replica_context()
     # Replicas cannot communicate within the loop over a batch's parts.
     if context.num_replicas_in_sync == 1 or computes_part():

@@ -87,8 +87,7 @@ class FineTuner(Trainer):
     Args:
         model: from `tfnlp.models.build_model`, with the task's head.
         task: see `tfnlp.tasks`.
-        regularizer: an `AdversarialRegularizer`, whose loss is added in training; None for
-            none.
+        regularizer: an `AdversarialRegularizer`, whose loss is added in training; or None.
     """
 
     # Name of the task's loss in the log.
@@ -110,10 +109,9 @@ class FineTuner(Trainer):
         return {key: outputs[key] for key in self.task.outputs}
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        weights = () if sample_weight is None else (sample_weight,)
-        loss = self.task.loss(y, y_pred, *weights)
+        loss = self.task.loss(y, y_pred, sample_weight)
         if training and self.regularizer is not None:
-            loss = loss + self.regularizer(x, y_pred, *weights)
+            loss = loss + self.regularizer(x, y_pred, sample_weight)
         return loss
 
 

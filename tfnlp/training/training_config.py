@@ -18,9 +18,7 @@ class TrainingConfig:
     """
 
     epochs: int = setting(
-        3,
-        "Passes over the training data; more than a finished run had continue it.",
-        low=1,
+        3, "Passes over the training data; more than a finished run had continue it.", low=1
     )
     batch_size: int = setting(32, "Examples in a batch, over all devices.", low=1)
     learning_rate: float = setting(5e-5, "Peak learning rate.", low=0)
@@ -48,7 +46,7 @@ class TrainingConfig:
         "adamw", "AdamW, or LAMB for batches of thousands.", choices=OPTIMIZERS
     )
     beta_2: float = setting(
-        0.999, "Decay of the optimizer's mean of squared gradients.", low=0, high=1
+        0.999, "Decay of the optimizer's mean of squared gradients.", low=0, high=1, below=1
     )
     ema_decay: float = setting(
         0.0,
@@ -56,12 +54,14 @@ class TrainingConfig:
         "in their place; 0: no average.",
         low=0,
         high=1,
+        below=1,
     )
     layer_decay: float = setting(
         1.0,
         "Learning rate of each block, as a share of that of the block above; ELECTRA's is 0.8.",
         low=0,
         high=1,
+        above=0,
     )
     accumulation_steps: int = setting(
         1,
@@ -79,12 +79,6 @@ class TrainingConfig:
 
     def __post_init__(self):
         check_settings(self)
-        if self.ema_decay == 1:
-            raise InputError("ema_decay=1.0 must be below 1, at which the first weights stay.")
-        if self.beta_2 == 1:
-            raise InputError("beta_2=1.0 must be below 1, at which the mean stays 0.")
-        if self.layer_decay == 0:
-            raise InputError("layer_decay=0.0 must be above 0, at which most blocks stay.")
         if self.batch_size % self.accumulation_steps:
             raise InputError(
                 f"accumulation_steps={self.accumulation_steps} must divide "

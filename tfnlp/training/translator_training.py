@@ -23,29 +23,12 @@ from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import make_folder
 
 
-def train_translator(task, model, tokenizer, data, config, run, **options):
-    """Train a translator, keep the epoch with the lowest perplexity on dev, and report scores.
-
-    Args:
-        task, model, tokenizer, data, config, run, options: the fields of `TranslatorTraining`.
-
-    Returns:
-        A dict of figures; those of the mean of the weights begin with "averaged_".
-
-    Raises:
-        InputError: if a text is too long and the task does not cut or skip it, the model cannot be
-            saved as a folder, and as `fit`.
-    """
-    fields = {"data": data, "config": config, "run": run}
-    return TranslatorTraining(task, model, tokenizer, **fields, **options).run_all()
-
-
 @dataclasses.dataclass
 class TranslatorTraining(Experiment):
-    """The training of a translator.
+    """The training of a translator, which keeps the epoch with the lowest perplexity on dev.
 
-    `run.best` is the folder of the best epoch; `run.averaged` that of the mean of the last epochs'
-    weights, if requested.
+    `run.best` is the folder of that epoch; `run.averaged` that of the mean of the last epochs'
+    weights, if requested, whose figures begin with "averaged_".
 
     Args:
         task: a `Translation`.
@@ -59,7 +42,11 @@ class TranslatorTraining(Experiment):
         sample: function from model and batches to a model of the same weights and the batches to
             fit it on, such as for scheduled sampling; None to use them unchanged.
         score: function from a model and a prefix to a dict of final figures; None for none.
-        on_nan: as in `tfnlp.training.resumable_fit.FitOptions`.
+        on_nan: as in `tfnlp.training.resumable_fit.RunRecorder`.
+
+    Raises:
+        InputError: by `run_all`, if a text is too long and the task does not cut or skip it, the
+            model cannot be saved as a folder, and as `fit`.
     """
 
     max_tokens: int
@@ -75,28 +62,19 @@ class TranslatorTraining(Experiment):
         check_saves(self.model)
 
     def encode(self):
-        sizes = self.max_tokens, self.data.max_length
-        options = {"shuffle": True, "seed": self.config.seed}
+        settings = config_of(self.model), self.max_tokens, self.data.max_length
+        orders = {"train": {"shuffle": True, "seed": self.config.seed}}
         batches = {
-            name: self.task.batches(
-                texts,
-                self.tokenizer,
-                config_of(self.model),
-                *sizes,
-                **(options if name == "train" else {}),
-            )
+            name: self.task.batches(texts, self.tokenizer, *settings, **orders.get(name, {}))
             for name, texts in self.data.parts().items()
         }
         for split in batches.values():
             check_lengths(split, self.model)
         self.pairs = batches["train"]
-        logging.info(
-            "%d pairs in %d batches of at most %d tokens, %.1f %% of them padding.",
-            len(self.pairs.sources),
-            len(self.pairs),
-            self.max_tokens,
-            100 * self.pairs.padding_share(),
-        )
+        counts = len(self.pairs.sources), len(self.pairs), self.max_tokens
+        share = 100 * self.pairs.padding_share()
+        text = "%d pairs in %d batches of at most %d tokens, %.1f %% of them padding."
+        logging.info(text, *counts, share)
         return batches
 
     def build(self):
@@ -105,12 +83,9 @@ class TranslatorTraining(Experiment):
             fitted, self.batches["train"] = self.sample(self.model, self.pairs)
         trainer = Pretrainer(self.task, fitted)
         compile_model(self.config, trainer, len(self.pairs))
-        return trainer
-
-    def fit(self):
         self._measure_dev = self._measure(self.model)
         self.recent = RecentWeights(self.run.path / "recent", self.average_epochs)
-        super().fit()
+        return trainer
 
     def evaluate_dev(self):
         if self.average_epochs and self.run.writes:
@@ -130,10 +105,7 @@ class TranslatorTraining(Experiment):
         return measure_dev
 
     def save(self):
-        self._save_in(self.run.best)
-
-    def _save_in(self, folder):
-        save_model(self.model, folder, tokenizer=self.tokenizer)
+        save_model(self.model, self.run.best, tokenizer=self.tokenizer)
 
     def fingerprints(self):
         return {
@@ -155,7 +127,7 @@ class TranslatorTraining(Experiment):
         if self.average_epochs:
             self.recent.load_mean(self.model, epochs)
             if self.run.writes:
-                self._save_in(self.run.averaged)
+                save_model(self.model, self.run.averaged, tokenizer=self.tokenizer)
             figures |= self._figures_of(self.model, "averaged_")
         return figures
 

@@ -94,11 +94,13 @@ def _summing(strategy):
 
 
 @contextlib.contextmanager
-def lost_workers(strategy):
-    """Convert TensorFlow's errors about a lost worker to an InputError."""
+def plain_errors(strategy, batches):
+    """Convert TensorFlow's errors about the batches or a lost worker to an InputError."""
     try:
         yield
     except tf.errors.OpError as e:
+        if getattr(batches, "error", None) is not None:
+            raise batches.error from None
         if not several_workers(strategy) or "/job:" not in e.message:
             raise
         reason = re.search(r"aborted by:\s*(.*?)[\s:.]*$", e.message, re.MULTILINE)
@@ -109,14 +111,11 @@ def lost_workers(strategy):
 
 
 def check_same(strategy, facts):
-    """Check on all workers that they were started alike.
+    """Raise an InputError on all workers if one was started with other facts than the first.
 
     Args:
         strategy: of the training.
         facts: a dict of dicts of JSON values, by name, such as {"flags": {"epochs": 3}}.
-
-    Raises:
-        InputError: if a value differs between workers.
     """
     if not several_workers(strategy):
         return

@@ -21,12 +21,9 @@ def read_json(path):
         value = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise InputError(f"{path} is missing; a checkpoint folder must hold it.") from None
-    except UnicodeDecodeError as e:
-        raise InputError(f"{path} is not UTF-8 text (byte {e.start}); save it as UTF-8.") from None
-    except json.JSONDecodeError as e:
-        raise InputError(
-            f"{path}, line {e.lineno}: not valid JSON ({e.msg}); copy the file again."
-        ) from None
+    except ValueError as e:  # JSON's and Unicode's
+        place = f"{path}, line {e.lineno}" if isinstance(e, json.JSONDecodeError) else path
+        raise InputError(f"{place}: not valid JSON in UTF-8 ({e}); copy the file again.") from None
     if not isinstance(value, dict):
         raise InputError(f"{path} must hold a JSON object, not a {type(value).__name__}.")
     return value
@@ -99,11 +96,7 @@ def as_json(value):
 
 
 def make_folder(path):
-    """Create a folder and its missing parents.
-
-    Raises:
-        InputError: if it cannot be created; it gives the reason.
-    """
+    """Create a folder and its missing parents, or raise an InputError with the reason."""
     try:
         pathlib.Path(path).mkdir(parents=True, exist_ok=True)
     except OSError as e:
@@ -113,21 +106,18 @@ def make_folder(path):
 
 
 def check_writable(path):
-    """Check before long work that a file could be written; nothing is created.
+    """Raise an InputError before long work if a file could not be written.
 
-    Args:
-        path: of the file; neither the file nor its folder needs to exist.
-
-    Raises:
-        InputError: if it could not be written.
+    Nothing is created, and neither the file nor its folder needs to exist.
     """
     path = pathlib.Path(path).absolute()
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; name a file in it.")
     folder = next(folder for folder in path.parents if folder.exists())
-    if not folder.is_dir():
-        raise InputError(f"{path} cannot be written: {folder} is a file; choose another folder.")
-    if not os.access(folder, os.W_OK):
-        raise InputError(
-            f"{path} cannot be written: {folder} is closed to writing; choose another folder."
-        )
+    if path.is_dir():
+        reason = "is a folder; name a file in it"
+    elif not folder.is_dir():
+        reason = f"cannot be written: {folder} is a file; choose another folder"
+    elif not os.access(folder, os.W_OK):
+        reason = f"cannot be written: {folder} is closed to writing; choose another folder"
+    else:
+        return
+    raise InputError(f"{path} {reason}.")

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from tfnlp.text.text_arguments import check_finite, check_whole
+from tfnlp.text.text_arguments import check_at_least, check_whole
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.settings import check_settings, setting
 
@@ -33,8 +33,8 @@ class Beam:
     """
 
     beams: int = setting(4, "K, the texts that a beam search generates in parallel.")
-    length_penalty: float = setting(
-        1.0, "Exponent of the norm of a beam's length, from -10 to 10; 0: no norm."
+    length_penalty: float = setting(  # beyond its bounds scores are all 0 or infinite
+        1.0, "Exponent of the norm of a beam's length; 0: no norm.", low=-10, high=10
     )
     normalization: str = setting(
         "length",
@@ -47,17 +47,12 @@ class Beam:
     )
 
     def __post_init__(self):
-        check_whole(beams=self.beams, best=self.best)
-        check_finite(length_penalty=self.length_penalty)
-        if not -10 <= self.length_penalty <= 10:  # beyond, scores are all 0 or infinite
-            raise InputError(f"length_penalty={self.length_penalty} must be from -10 to 10.")
-        if self.beams < 1:
-            raise InputError(f"beams={self.beams} must be at least 1.")
+        check_settings(self)
+        check_at_least(1, beams=self.beams)
         if not 1 <= self.best <= self.beams:
             raise InputError(
                 f"best={self.best} must be from 1 to beams={self.beams}, the texts that there are."
             )
-        check_settings(self)
         if not (isinstance(self.early_stopping, bool) or self.early_stopping == "never"):
             raise InputError(
                 f"early_stopping={self.early_stopping!r} must be True, False or 'never'."
@@ -85,22 +80,15 @@ class Sample:
         InputError: if a number is out of its range.
     """
 
-    temperature: float = setting(1.0, "Divisor of the logits in sampling.")
+    temperature: float = setting(1.0, "Divisor of the logits in sampling.", above=0)
     top_k: int = setting(0, "Most probable tokens to sample from; 0: all.", low=0)
-    top_p: float = setting(1.0, "Probability mass of the most probable tokens to sample from.")
+    top_p: float = setting(
+        1.0, "Probability mass of the most probable tokens to sample from.", above=0, high=1
+    )
     seed: int = setting(0, "Seed of the samples.", low=0)
     texts: int = setting(1, "Texts per prompt.", low=1)
 
     def __post_init__(self):
-        check_whole(top_k=self.top_k, seed=self.seed, texts=self.texts)
-        check_finite(temperature=self.temperature, top_p=self.top_p)
-        if not self.temperature > 0:
-            raise InputError(
-                f"temperature={self.temperature} must be above 0; greedy search "
-                "takes the most probable token."
-            )
-        if not 0 < self.top_p <= 1:
-            raise InputError(f"top_p={self.top_p} must be above 0 and at most 1.")
         check_settings(self)
 
 
@@ -109,12 +97,8 @@ class Constraints:
     """Constraints on generated texts, in the order in which they change scores.
 
     Args:
-        repetition_penalty: divisor of the positive scores of tokens that are already in the prompt
-            or the text, and factor of negative ones (Keskar et al. 2019, 'CTRL', section 4.1).
-        no_repeat_ngram_size: n, such that no n-gram of tokens occurs twice in prompt and text
-            together; 0 for no such constraint.
+        repetition_penalty, no_repeat_ngram_size, min_new_tokens: as in the help of their fields.
         forbidden: ids that may not be generated, and tuples of ids that may not be in a row.
-        min_new_tokens: number of tokens before the end token is allowed.
         forced_first: the first id of a text, or None.
         forced_last: the id at the greatest length, or None.
         renormalize: whether the remaining tokens are scaled to the total probability 1, so that a
@@ -124,26 +108,23 @@ class Constraints:
         InputError: if a number is out of its range.
     """
 
-    repetition_penalty: float = 1.0
-    no_repeat_ngram_size: int = 0
+    repetition_penalty: float = setting(
+        1.0,
+        "Divisor of the positive scores of tokens that are already in the prompt or the text, and "
+        "factor of negative ones (Keskar et al. 2019, 'CTRL', section 4.1).",
+        above=0,
+    )
+    no_repeat_ngram_size: int = setting(
+        0, "n, such that no n-gram occurs twice in prompt and text together; 0: none.", low=0
+    )
     forbidden: tuple = ()
-    min_new_tokens: int = 0
+    min_new_tokens: int = setting(0, "Tokens before the end token is allowed.", low=0)
     forced_first: int | None = None
     forced_last: int | None = None
     renormalize: bool = False
 
     def __post_init__(self):
-        check_finite(repetition_penalty=self.repetition_penalty)
-        if not self.repetition_penalty > 0:
-            raise InputError(f"repetition_penalty={self.repetition_penalty} must be above 0.")
-        for name in ("no_repeat_ngram_size", "min_new_tokens"):
-            value = getattr(self, name)
-            check_whole(**{name: value})
-            if value < 0:
-                raise InputError(f"{name}={value} must be at least 0.")
-        for name in ("forced_first", "forced_last"):
-            if getattr(self, name) is not None:
-                check_whole(**{name: getattr(self, name)})
+        check_settings(self)
         rows = tuple(
             tuple(row) if isinstance(row, tuple | list) else (row,) for row in self.forbidden
         )

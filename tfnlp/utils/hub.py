@@ -3,7 +3,6 @@
 This module is not in `tfnlp/checkpoints/`, so that tokenizers are fetched without Keras.
 """
 
-import os
 import pathlib
 import re
 
@@ -33,21 +32,13 @@ def find_folder(source, files):
         A `pathlib.Path`; for a model on the Hub, the folder of its commit in the Hub's cache.
 
     Raises:
-        TypeError: if `source` is neither a string nor a path.
         InputError: if there is neither a folder nor a model, if it is the folder of a run, or if
             files could not be fetched.
     """
-    if not isinstance(source, str | os.PathLike):
-        raise TypeError(
-            f"folder={source!r} is no path; give a checkpoint's folder, or its name on the "
-            "Hugging Face Hub."
-        )
     folder = pathlib.Path(source)
     if source and folder.is_dir():
         _check_not_run(folder)
         return folder
-    if source and folder.exists():
-        raise InputError(f"{folder} is a file; give the folder that it lies in.")
     if not is_hub_name(source):
         raise _no_folder(source)
     return _fetch_files(source, files)
@@ -78,11 +69,6 @@ def fetch_weights(source, folder, names):
             continue
         try:
             _download(source, folder, file)
-        except hub.errors.EntryNotFoundError as e:
-            if isinstance(e, hub.errors.LocalEntryNotFoundError):
-                raise _explained(e, source, file) from e
-            name = NAME.fullmatch(source)["name"]
-            raise _no_weights(source, name, folder.name, file) from e
         except Exception as e:  # errors of HTTP, Xet and disk have no common class
             raise _explained(e, source, file) from e
 
@@ -124,12 +110,9 @@ def refused_pickle(path):
 
 
 def _check_not_run(folder):
-    if (folder / "config.json").exists() or not (folder / "flags.json").exists():
-        return
-    best = folder / "best"
-    if (best / "config.json").exists():
+    if (folder / "flags.json").exists() and not (folder / "config.json").exists():
+        best = folder / "best"
         raise InputError(f"{folder} is the folder of a run; give that of its model, {best}.")
-    raise InputError(f"{folder} is the folder of a run that has saved no model yet.")
 
 
 def _no_folder(source):
@@ -170,71 +153,55 @@ class _NoBar(tqdm):
         super().__init__(*args, **kwargs | {"disable": True})
 
 
-def _no_weights(source, name, commit, file):
-    """Return the `InputError` for a model on the Hub without the weight file `file`."""
-    try:
-        files = hub.HfApi().list_repo_files(name, revision=commit)
-    except Exception as e:  # as above
-        return _explained(e, source, file)
-    for pickle in PICKLES:
-        if pickle in files:
-            return refused_pickle(f"{source} on the Hugging Face Hub: {pickle}")
-    return InputError(
-        f"{source} on the Hugging Face Hub holds no {file}; take a model that is saved with "
-        "safetensors."
-    )
-
-
 def _explained(error, source, file=None):
     """Return the `InputError` that explains in one sentence why a download failed."""
     errors, constants = hub.errors, hub.constants
     name, revision = NAME.fullmatch(source).group("name", "revision")
+    *_, cause = _causes(error)
+    reason = str(cause).strip().partition("\n")[0].rstrip(".") or type(cause).__name__
+    missing = f"{file} of {source}" if file else source
     token = "HF_TOKEN, or by the command hf auth login"
-    causes = list(_causes(error))
-    status = next((c.response.status_code for c in causes if hasattr(c, "response")), None)
-    if isinstance(error, errors.HFValidationError):
-        return _no_folder(source)
-    if isinstance(error, errors.GatedRepoError):
-        return InputError(
-            f"{name} is open to those who accepted its terms: do so at "
-            f"{constants.ENDPOINT}/{name}, and give your token ({token})."
-        )
-    if isinstance(error, errors.RevisionNotFoundError):
-        return InputError(
-            f"{name} on the Hugging Face Hub has no revision {revision}; give one of its "
-            "branches, tags or commits."
-        )
-    if isinstance(error, errors.RepositoryNotFoundError):
-        return InputError(
-            f"{source} is neither a folder here nor a public model on the Hugging Face Hub; "
-            f"check the name or, if the model is private, give your token ({token})."
-        )
-    if status in (401, 403):
-        return InputError(
-            f"{constants.ENDPOINT} does not let this token read {name} ({status}); give one that "
-            f"may ({token})."
-        )
-    if isinstance(error, errors.LocalEntryNotFoundError | errors.OfflineModeIsEnabled):
-        missing = f"{file} of {source}" if file else source
-        if constants.HF_HUB_OFFLINE:
-            return InputError(
-                f"{missing} is not in the cache, {constants.HF_HUB_CACHE}, and HF_HUB_OFFLINE "
-                "keeps from fetching it; unset it once, or copy the cache from elsewhere."
+    match error:
+        case errors.GatedRepoError():
+            text = (
+                f"{name} is open to those who accepted its terms: do so at "
+                f"{constants.ENDPOINT}/{name}, and give your token ({token})."
             )
-        place = "is not in the cache" if file else "is neither a folder here nor in the cache"
-        return InputError(
-            f"{missing} {place}, and {constants.ENDPOINT} did not answer "
-            f"({_reason(error)}); check the connection, or the name."
-        )
-    if status is not None:
-        return InputError(
-            f"{constants.ENDPOINT} could not give {file or source} ({_reason(error)}); try again "
-            "later."
-        )
-    return InputError(
-        f"The download of {file or 'the files'} of {name} broke off ({_reason(error)}), and "
-        "nothing of it is used; try again."
-    )
+        case errors.RevisionNotFoundError():
+            text = (
+                f"{name} on the Hugging Face Hub has no revision {revision}; give one of its "
+                "branches, tags or commits."
+            )
+        case errors.RepositoryNotFoundError():
+            text = (
+                f"{source} is neither a folder here nor a public model on the Hugging Face Hub; "
+                f"check the name or, if the model is private, give your token ({token})."
+            )
+        case errors.LocalEntryNotFoundError() | errors.OfflineModeIsEnabled():
+            place = "not in the cache" if file else "neither a folder here nor in the cache"
+            text = (
+                f"{missing} is {place}, and {constants.ENDPOINT} did not answer ({reason}); check "
+                "the connection, or the name."
+            )
+            if constants.HF_HUB_OFFLINE:
+                text = (
+                    f"{missing} is not in the cache, {constants.HF_HUB_CACHE}, and HF_HUB_OFFLINE "
+                    "keeps from fetching it; unset it once, or copy the cache from elsewhere."
+                )
+        case errors.EntryNotFoundError():
+            files = hub.HfApi().list_repo_files(name, revision=_COMMITS.get(source, revision))
+            for pickle in set(PICKLES).intersection(files):
+                return refused_pickle(f"{source} on the Hugging Face Hub: {pickle}")
+            text = (
+                f"{source} on the Hugging Face Hub holds no {file}; take a model that is saved "
+                "with safetensors."
+            )
+        case _:
+            text = (
+                f"The download of {file or 'the files'} of {name} broke off ({reason}), and "
+                "nothing of it is used; try again."
+            )
+    return InputError(text)
 
 
 def _causes(error):
@@ -242,10 +209,3 @@ def _causes(error):
     while error is not None:
         yield error
         error = error.__cause__
-
-
-def _reason(error):
-    """Return the first line of an error's root cause."""
-    *_, first = _causes(error)
-    text = str(first).strip().partition("\n")[0].rstrip(".")
-    return text or type(first).__name__

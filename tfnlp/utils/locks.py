@@ -8,6 +8,8 @@ import contextlib
 import fcntl
 import os
 
+from absl import logging
+
 from tfnlp.utils.errors import InputError
 
 
@@ -17,16 +19,15 @@ def held_alone(descriptor, refusal):
 
     Args:
         descriptor: of the open file, from `os.open`.
-        refusal: the error message if another process holds it.
-
-    Raises:
-        InputError: if another process holds it.
+        refusal: the message of the InputError if another process holds it.
     """
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(refusal) from None
+        except OSError as e:  # the file system has no locks
+            logging.warning("There is no lock against a second run (%s): start none.", e)
         yield descriptor
     finally:
         os.close(descriptor)

@@ -41,15 +41,12 @@ class VariantFigure:
 
 
 def summarise_variants(runs, base, metrics):
-    """Return the figures of each variant over its seeds.
+    """Return {variant: {metric: `VariantFigure`}}, the figures of variants over their seeds.
 
     Args:
         runs: {variant: {seed: {name: number}}}.
         base: the variant that others are compared with.
         metrics: names of figures.
-
-    Returns:
-        {variant: {metric: `VariantFigure`}}.
     """
     return {
         variant: {

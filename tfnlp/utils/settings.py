@@ -1,35 +1,49 @@
 """Fields of settings dataclasses, with their help, bounds and choices."""
 
 import dataclasses
+import operator
 
+from tfnlp.text.text_arguments import check_finite, check_whole
 from tfnlp.utils.errors import InputError, unknown_name
 
+BOUNDS = {
+    "low": (operator.ge, "at least"),
+    "high": (operator.le, "at most"),
+    "above": (operator.gt, "above"),
+    "below": (operator.lt, "below"),
+}
 
-def setting(default, help, low=None, high=None, choices=None):
+
+def setting(default, help, choices=None, **bounds):
     """Return a dataclass field; `recipes.dataclass_flags` makes a flag of it.
 
     Args:
         default: its default.
         help: a description, the flag's help.
-        low, high: the smallest and the largest value; None for no bound.
         choices: the allowed values; None for any.
+        bounds: `low` and `high`, the smallest and the largest value; `above` and `below`, values
+            that it does not reach.
     """
-    bounds = {"low": low, "high": high, "choices": choices}
-    return dataclasses.field(default=default, metadata={"help": help} | bounds)
+    return dataclasses.field(
+        default=default, metadata={"help": help, "choices": choices, **bounds}
+    )
 
 
 def check_settings(settings):
-    """Raise an InputError if a field of a dataclass is out of its bounds or not a choice.
+    """Raise an InputError if a field of a dataclass is not its number, in its bounds or a choice.
 
-    None passes, and so does a field that is not a `setting`.
+    None passes.
     """
     for field in dataclasses.fields(settings):
-        value, metadata = getattr(settings, field.name), field.metadata
-        if value is None or not metadata:
+        name, value, metadata = field.name, getattr(settings, field.name), field.metadata
+        if value is None:
             continue
-        if metadata["choices"] and value not in metadata["choices"]:
-            raise unknown_name(field.name, value, metadata["choices"])
-        if metadata["low"] is not None and value < metadata["low"]:
-            raise InputError(f"{field.name}={value} must be at least {metadata['low']}.")
-        if metadata["high"] is not None and value > metadata["high"]:
-            raise InputError(f"{field.name}={value} must be at most {metadata['high']}.")
+        if field.type in (int, int | None):
+            check_whole(**{name: value})
+        if field.type is float:
+            check_finite(**{name: value})
+        if metadata.get("choices") and value not in metadata["choices"]:
+            raise unknown_name(name, value, metadata["choices"])
+        for bound, (holds, words) in BOUNDS.items():
+            if bound in metadata and not holds(value, metadata[bound]):
+                raise InputError(f"{name}={value} must be {words} {metadata[bound]}.")

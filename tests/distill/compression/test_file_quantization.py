@@ -26,7 +26,7 @@ from tfnlp.quantization.fake_quantization import in_float
 from tfnlp.tasks import Classification
 from tfnlp.text import LengthBatches
 from tfnlp.text.readers import Examples
-from tfnlp.training import RunFolder, Splits, TrainingConfig, finetune
+from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig
 from tfnlp.utils.errors import InputError
 
 LABELS = ["bad", "good"]
@@ -58,7 +58,7 @@ def run(tiny_config, tokenizer, tmp_path_factory):
     run = RunFolder(tmp_path_factory.mktemp("run"), {})
     training = TrainingConfig(epochs=8, batch_size=8, learning_rate=2e-3)
     data = Splits(train, dev, LENGTH)
-    finetune(Classification(LABELS), model, tokenizer, data, config=training, run=run)
+    FineTuning(Classification(LABELS), model, tokenizer, data, config=training, run=run).run_all()
     return run
 
 

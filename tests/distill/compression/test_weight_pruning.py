@@ -20,7 +20,7 @@ from tests.kills import KILLS, killed_after
 from tests.training.test_finetuning import DEV, TRAIN, Scripted
 from tfnlp.checkpoints import load_model
 from tfnlp.models import build_model
-from tfnlp.training import RunFolder, Splits, TrainingConfig, finetune
+from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig
 from tfnlp.training.finetuning import compressed_steps
 from tfnlp.training.fingerprints import content_fingerprint
 from tfnlp.utils.errors import InputError
@@ -77,7 +77,9 @@ def test_a_killed_pruning_ends_with_the_same_weights_and_zeros(one_layer, tokeni
         pruning = PruningConfig(0.6, end_step=4, frequency=2)
         options = {"config": config, "run": RunFolder(folder, {}), "compress": pruning.pruner}
         with killed_after(stop_after):
-            figures = finetune(task, model, tokenizer, Splits(TRAIN, DEV, 16), **options)
+            figures = FineTuning(
+                task, model, tokenizer, Splits(TRAIN, DEV, 16), **options
+            ).run_all()
         return figures, model, task
 
     figures, whole, task = run(tmp_path / "whole")
