@@ -2,48 +2,42 @@
 
 import keras
 
-from tfnlp import configs
+from tfnlp import models
 from tfnlp.configs import MASKED_LMS, check_head, family_name
 from tfnlp.layers import MergeChoices, SplitChoices
-from tfnlp.models import (
-    albert,
-    bert,
-    deberta,
-    gpt,
-    heads,
-    recurrent,
-    recurrent_translator,
-    transformer,
-    transformer_xl,
-    xlnet,
-)
+from tfnlp.models import heads
 from tfnlp.models.shared_parts import BuildOptions
 from tfnlp.models.text_model import TextModel, config_of
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.lazy_dictionary import LazyDictionary
 
 # Encoder of each family: inputs into states and the requested block outputs, and a memory into
 # the next.
-ENCODERS = {
-    configs.BertConfig: bert.encode_bert,
-    configs.RobertaConfig: bert.encode_roberta,
-    configs.DistilBertConfig: bert.encode_bert,
-    configs.AlbertConfig: albert.encode_albert,
-    configs.ElectraConfig: bert.encode_electra,
-    configs.DebertaConfig: deberta.encode_deberta,
-    configs.DebertaV2Config: deberta.encode_deberta_v2,
-    configs.XLNetConfig: xlnet.encode_xlnet,
-    configs.TransformerXLConfig: transformer_xl.encode_transformer_xl,
-    configs.GptConfig: gpt.encode_gpt,
-    configs.Gpt2Config: gpt.encode_gpt2,
-    configs.RecurrentConfig: recurrent.encode_recurrent,
-}
+ENCODERS = LazyDictionary(
+    {
+        "bert": "tfnlp.models.bert:encode_bert",
+        "roberta": "tfnlp.models.bert:encode_roberta",
+        "distilbert": "tfnlp.models.bert:encode_bert",
+        "albert": "tfnlp.models.albert:encode_albert",
+        "electra": "tfnlp.models.bert:encode_electra",
+        "deberta": "tfnlp.models.deberta:encode_deberta",
+        "debertav2": "tfnlp.models.deberta:encode_deberta_v2",
+        "xlnet": "tfnlp.models.xlnet:encode_xlnet",
+        "transformerxl": "tfnlp.models.transformer_xl:encode_transformer_xl",
+        "gpt": "tfnlp.models.gpt:encode_gpt",
+        "gpt2": "tfnlp.models.gpt:encode_gpt2",
+        "recurrent": "tfnlp.models.recurrent:encode_recurrent",
+    }
+)
+# Functions from sources and targets to outputs, and the states of both, by encoder-decoder.
+TRANSLATORS = LazyDictionary(
+    {
+        "transformer": "tfnlp.models.transformer:run_transformer",
+        "recurrenttranslator": "tfnlp.models.recurrent_translator:run_recurrent_translator",
+    }
+)
 # The heads that predict tokens.
 LANGUAGE_MODELS = (*MASKED_LMS, "causal_lm", "permutation_lm")
-# Functions from sources and targets to outputs, and the states of both, by encoder-decoder.
-TRANSLATORS = {
-    configs.TransformerConfig: transformer.run_transformer,
-    configs.RecurrentTranslatorConfig: recurrent_translator.run_recurrent_translator,
-}
 
 
 def build_model(
@@ -116,37 +110,21 @@ def build_model(
         `attention_weights` (B, T, S), and none of the other attention outputs.
 
     Raises:
-        InputError: for a head that is unknown, for a head, a memory or shared embeddings that
-            the family cannot have, for a `block_size` beside attention scores, and for
-            projections of two streams.
-        ValueError: for a `block_size` below 1.
+        InputError: for a head, a memory, shared embeddings or options of attention that the
+            family or the head cannot have.
+        ValueError: for a `block_size` below 1, or beside attention scores.
     """
-    if type(config) not in ENCODERS | TRANSLATORS:
-        raise TypeError(f"config is a {type(config).__name__}, not the config of a family.")
     check_head(config, head, num_classes)
-    if block_size is not None and attention_scores:
-        raise InputError(
-            f"block_size={block_size} never holds the attention scores; leave it out to have "
-            "them (attention_scores=True)."
-        )
-    requested = {"block_size": block_size, "attention_scores": attention_scores}
-    _check_attention(config, **requested, attention_projections=attention_projections)
-    if memory:
-        _check_memory(config, head)
-    if attention_projections and head == "permutation_lm":
-        raise InputError(
-            "attention_projections=True does not fit head='permutation_lm', whose blocks have two "
-            "streams; leave it out."
-        )
-    shared = {} if shared_embeddings is None else _shared_tables(config, shared_embeddings)
     options = BuildOptions(dtype, block_size, attention_scores, attention_projections)
-    if type(config) in TRANSLATORS:
+    _check_options(config, head, options, memory)
+    shared = {} if shared_embeddings is None else _shared_tables(config, shared_embeddings)
+    if family_name(config) in TRANSLATORS:
         return _build_encoder_decoder(config, head, hidden_states, options, name)
-    inputs = _inputs(config, head, memory)
-    texts = inputs
+    inputs = texts = _inputs(config, head, memory)
     if head == "chooser":
         texts = {key: MergeChoices(name=f"merge_{key}")(x) for key, x in inputs.items()}
-    states, further, *new_memory = ENCODERS[type(config)](config, texts, options, **shared)
+    encode = ENCODERS[family_name(config)]
+    states, further, *new_memory = encode(config, texts, options, **shared)
     outputs = {"sequence_output": states[-1]}
     is_whole_text = head in ("classifier", "chooser", "pretraining")
     if is_whole_text or (head is None and config.pooling.pretrained):
@@ -154,13 +132,11 @@ def build_model(
             config, states[-1], texts["padding_mask"], dtype, head
         )
     if head in LANGUAGE_MODELS:
-        predictions = _predict_tokens(config, head, inputs, states, options)
-        if head == "pretraining":
-            pair_logits = heads.compare_texts(config, outputs["pooled_output"], dtype)
-            predictions["pair_logits"] = pair_logits
-        outputs = predictions | outputs
+        outputs = _predict_tokens(config, head, inputs, states, options) | outputs
     elif head is not None:
         outputs = _predict(config, head, num_classes, inputs, outputs, dtype=dtype) | outputs
+    if head == "pretraining":
+        outputs["pair_logits"] = heads.compare_texts(config, outputs["pooled_output"], dtype)
     if hidden_states:
         outputs["hidden_states"] = states
     outputs |= further
@@ -211,7 +187,8 @@ def _predict_tokens(config, head, inputs, states, options):
     embeddings = encoder.get_layer("embeddings")
     if head in MASKED_LMS:
         if config.enhanced_mask_decoder:
-            x = deberta.decode_masks(config, encoder, inputs["padding_mask"], states, options)
+            mask = inputs["padding_mask"]
+            x = models.deberta.decode_masks(config, encoder, mask, states, options)
         return {"logits": heads.masked_lm(config, embeddings, x, dtype)}
     if config.adaptive_softmax:
         return {"logits": heads.adaptive_lm(config, embeddings, x, dtype)}
@@ -224,7 +201,8 @@ def _build_encoder_decoder(config, head, hidden_states, options, name):
         key: keras.Input((None,), dtype="int32", name=key)
         for key in ("encoder_token_ids", "encoder_padding_mask", "decoder_token_ids")
     }
-    outputs, states, source_states = TRANSLATORS[type(config)](config, inputs, options, head)
+    run = TRANSLATORS[family_name(config)]
+    outputs, states, source_states = run(config, inputs, options, head)
     if hidden_states:
         outputs |= {"hidden_states": states, "encoder_hidden_states": source_states}
     return _model(config, head, inputs, outputs, name)
@@ -245,20 +223,17 @@ def _shared_tables(config, model):
     return {"shared": model.get_layer("embeddings")}
 
 
-def _check_memory(config, head):
-    if not config.has_memory or head == "chooser":
+def _check_options(config, head, options, memory):
+    """Raise an InputError for an option that the family or the head cannot have."""
+    refused = {
+        f"memory={memory}": memory and (not config.has_memory or head == "chooser"),
+        f"block_size={options.block_size}": config.recurrent and options.block_size,
+        "attention_scores=True": config.recurrent and options.attention_scores,
+        "attention_projections=True": options.attention_projections
+        and (config.recurrent or head == "permutation_lm"),
+    }
+    for option in filter(refused.get, refused):
         raise InputError(
-            f"memory=True does not fit the family {family_name(config)!r} with head={head!r}; an "
-            "XLNet, a Transformer-XL or a recurrent network of one direction can have one, but no "
-            "chooser."
-        )
-
-
-def _check_attention(config, **requested):
-    """Raise an InputError for attention options of a recurrent network."""
-    options = [f"{name}={value}" for name, value in requested.items() if value]
-    if config.recurrent and options:
-        raise InputError(
-            f"{options[0]} is of a transformer's attention, and does not fit the family "
-            f"{family_name(config)!r}; leave it out."
+            f"{option} does not fit the family {family_name(config)!r} with head={head!r}; leave "
+            "it out."
         )

@@ -37,7 +37,9 @@ def pool(config, x, padding_mask, dtype, head):
 def classify(config, pooled, num_classes, dtype, dropout):
     """Compute the logits of each text, (B, C) float32, from its vector (B, D).
 
-    Devlin et al. 2019, section 4.1: dropout, then one dense layer.
+    Devlin et al. 2019, section 4.1: dropout, then one dense layer. Where the family's `pooling` is
+    bare (GPT, Transformer-XL), there is no bias, as in `transformers`: a regression then cannot
+    begin at the mean of the labels.
     """
     if config.pooling.bare:
         return _dense(config, num_classes, "classifier", use_bias=False)(pooled)
