@@ -206,7 +206,7 @@ def named_gradients(ours, theirs):
         if weight.part:
             value = np.split(value, weight.part[1], axis=-1)[weight.part[0]]
         shape = tuple(variables[weight.path].shape)
-        if weight.transpose and weight.shape and len(shape) == 2:
+        if weight.transpose and weight.axes and len(shape) == 2:
             value = value.reshape(shape[::-1])
         value = value.T if weight.transpose else value.reshape(shape)
         named.append((variables[weight.path], value, False))

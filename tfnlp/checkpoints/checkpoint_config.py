@@ -118,11 +118,3 @@ def may_have_head(folder, family, head):
     same = MASKED_LMS if head in MASKED_LMS else (head,)
     others = {name for kind, name in family.architectures.items() if kind not in (None, *same)}
     return read_architecture(folder) not in others
-
-
-def describe_head(folder, family):
-    """Return the head and family of a local folder in words, such as "a tagger of the ..."."""
-    heads = {name: head for head, name in family.architectures.items()}
-    architecture = read_architecture(folder) or family.architectures[None]
-    head = heads.get(architecture, architecture) or "encoder"
-    return f"{'an' if head[0] in 'ae' else 'a'} {head} of the family {family.model_type!r}"

@@ -7,7 +7,6 @@ from absl import logging
 
 from tfnlp import checkpoints
 from tfnlp.checkpoints.checkpoint_config import (
-    describe_head,
     find_checkpoint,
     may_have_head,
     read_architecture,
@@ -61,8 +60,7 @@ def load_model(folder, head=None, num_classes=None, **options):
         labels = read_labels(folder) if has_head else None
         if labels is None:
             raise InputError(
-                f"{reader.description} has no {head} head, but is "
-                f"{describe_head(folder, family)}; give num_classes to start a new one."
+                f"{reader.description} has no {head} head; give num_classes to start a new one."
             )
         num_classes = len(labels)
     with no_fresh_weights(untouched):

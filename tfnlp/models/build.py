@@ -1,5 +1,7 @@
 """Construction of a model of any family, with any head."""
 
+import contextlib
+
 import keras
 
 from tfnlp import models
@@ -36,8 +38,6 @@ TRANSLATORS = LazyDictionary(
         "recurrenttranslator": "tfnlp.models.recurrent_translator:run_recurrent_translator",
     }
 )
-# The heads that predict tokens.
-LANGUAGE_MODELS = (*MASKED_LMS, "causal_lm", "permutation_lm")
 
 
 def build_model(
@@ -115,34 +115,46 @@ def build_model(
         ValueError: for a `block_size` below 1, or beside attention scores.
     """
     check_head(config, head, num_classes)
-    options = BuildOptions(dtype, block_size, attention_scores, attention_projections)
+    options = BuildOptions(block_size, attention_scores, attention_projections)
     _check_options(config, head, options, memory)
     shared = {} if shared_embeddings is None else _shared_tables(config, shared_embeddings)
-    if family_name(config) in TRANSLATORS:
-        return _build_encoder_decoder(config, head, hidden_states, options, name)
-    inputs = texts = _inputs(config, head, memory)
+    with _dtype_policy(dtype):
+        if family_name(config) in TRANSLATORS:
+            inputs, outputs = _build_encoder_decoder(config, head, hidden_states, options)
+        else:
+            inputs = _inputs(config, head, memory)
+            outputs = _encode(config, head, inputs, options, **shared)
+            outputs = _predict(config, head, num_classes, inputs, outputs, options)
+            if not hidden_states:
+                del outputs["hidden_states"]
+    model = TextModel(inputs, outputs, name=name or family_name(config))
+    model.text_config, model.head = config, head
+    return model
+
+
+@contextlib.contextmanager
+def _dtype_policy(policy):
+    """Temporarily make `policy`, unless it is None, the dtype policy of new layers."""
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(policy or before)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)
+
+
+def _encode(config, head, inputs, options, **shared):
+    """Return the outputs of an encoder, all `hidden_states` among them."""
+    texts = inputs
     if head == "chooser":
         texts = {key: MergeChoices(name=f"merge_{key}")(x) for key, x in inputs.items()}
     encode = ENCODERS[family_name(config)]
-    states, further, *new_memory = encode(config, texts, options, **shared)
-    outputs = {"sequence_output": states[-1]}
+    states, further, *memory = encode(config, texts, options, **shared)
+    outputs = {"sequence_output": states[-1], "hidden_states": states} | further
     is_whole_text = head in ("classifier", "chooser", "pretraining")
     if is_whole_text or (head is None and config.pooling.pretrained):
-        outputs["pooled_output"] = heads.pool(
-            config, states[-1], texts["padding_mask"], dtype, head
-        )
-    if head in LANGUAGE_MODELS:
-        outputs = _predict_tokens(config, head, inputs, states, options) | outputs
-    elif head is not None:
-        outputs = _predict(config, head, num_classes, inputs, outputs, dtype=dtype) | outputs
-    if head == "pretraining":
-        outputs["pair_logits"] = heads.compare_texts(config, outputs["pooled_output"], dtype)
-    if hidden_states:
-        outputs["hidden_states"] = states
-    outputs |= further
-    if memory:
-        outputs["memory"] = new_memory[0]
-    return _model(config, head, inputs, outputs, name)
+        outputs["pooled_output"] = heads.pool(config, states[-1], texts["padding_mask"], head)
+    return outputs | ({"memory": memory[0]} if "memory" in inputs else {})
 
 
 def _inputs(config, head, memory):
@@ -161,42 +173,48 @@ def _inputs(config, head, memory):
     return inputs
 
 
-def _predict(config, head, num_classes, inputs, outputs, dtype):
-    """Return the outputs of a head that predicts no tokens."""
-    x = outputs["sequence_output"]
+def _predict(config, head, num_classes, inputs, outputs, options):
+    """Return the outputs of an encoder with those of a head."""
+    x, pooled = outputs["sequence_output"], outputs.get("pooled_output")
+    predictions = {}
     if head == "classifier":
-        pooled = outputs["pooled_output"]
-        return {"logits": heads.classify(config, pooled, num_classes, dtype, config.head_dropout)}
-    if head == "chooser":
-        pooled = outputs["pooled_output"]
-        logits = heads.classify(config, pooled, 1, dtype, config.chooser_dropout)
+        logits = heads.classify(config, pooled, num_classes, config.head_dropout)
+        predictions = {"logits": logits}
+    elif head == "chooser":
+        logits = heads.classify(config, pooled, 1, config.chooser_dropout)
         split = SplitChoices(dtype="float32", name="choices")
-        return {"logits": split(logits, inputs["token_ids"])}
-    if head == "tagger":
-        return {"logits": heads.tag(config, x, num_classes, dtype)}
-    if head == "answerer":
-        start, end = heads.answer(config, x, dtype)
-        return {"start_logits": start, "end_logits": end}
-    return {"logits": heads.discriminate(config, x, dtype)}
+        predictions = {"logits": split(logits, inputs["token_ids"])}
+    elif head == "tagger":
+        predictions = {"logits": heads.tag(config, x, num_classes)}
+    elif head == "answerer":
+        start, end = heads.answer(config, x)
+        predictions = {"start_logits": start, "end_logits": end}
+    elif head == "discriminator":
+        predictions = {"logits": heads.discriminate(config, x)}
+    elif head is not None:
+        predictions = {"logits": _predict_tokens(config, head, inputs, outputs, options)}
+    if head == "pretraining":
+        predictions["pair_logits"] = heads.compare_texts(config, pooled)
+    return predictions | outputs
 
 
-def _predict_tokens(config, head, inputs, states, options):
+def _predict_tokens(config, head, inputs, outputs, options):
     """Return the logits of a head that predicts tokens."""
-    x, dtype = states[-1], options.dtype
+    x, states = outputs["sequence_output"], outputs["hidden_states"]
     encoder = keras.Model(inputs, x)
     embeddings = encoder.get_layer("embeddings")
     if head in MASKED_LMS:
         if config.enhanced_mask_decoder:
             mask = inputs["padding_mask"]
             x = models.deberta.decode_masks(config, encoder, mask, states, options)
-        return {"logits": heads.masked_lm(config, embeddings, x, dtype)}
+        return heads.masked_lm(config, embeddings, x)
     if config.adaptive_softmax:
-        return {"logits": heads.adaptive_lm(config, embeddings, x, dtype)}
-    use_bias = head != "causal_lm" or config.output_bias
-    return {"logits": heads.lm(config, embeddings, x, dtype, use_bias)}
+        return heads.adaptive_lm(config, embeddings, x)
+    return heads.lm(config, embeddings, x, head != "causal_lm" or config.output_bias)
 
 
-def _build_encoder_decoder(config, head, hidden_states, options, name):
+def _build_encoder_decoder(config, head, hidden_states, options):
+    """Return the inputs and the outputs of an encoder-decoder."""
     inputs = {
         key: keras.Input((None,), dtype="int32", name=key)
         for key in ("encoder_token_ids", "encoder_padding_mask", "decoder_token_ids")
@@ -205,13 +223,7 @@ def _build_encoder_decoder(config, head, hidden_states, options, name):
     outputs, states, source_states = run(config, inputs, options, head)
     if hidden_states:
         outputs |= {"hidden_states": states, "encoder_hidden_states": source_states}
-    return _model(config, head, inputs, outputs, name)
-
-
-def _model(config, head, inputs, outputs, name):
-    model = TextModel(inputs, outputs, name=name or family_name(config))
-    model.text_config, model.head = config, head
-    return model
+    return inputs, outputs
 
 
 def _shared_tables(config, model):
