@@ -17,7 +17,7 @@ from tfnlp.configs import AlbertConfig
 # A group of layers.
 GROUP = "encoder.albert_layer_groups.{}.albert_layers.0"
 LM = masked_lm(
-    *("predictions.dense", "predictions.LayerNorm", "predictions.decoder", "predictions.bias"),
+    *("predictions.dense", "predictions.LayerNorm", "predictions.decoder", "predictions.bias")
 )
 
 ALBERT = Family(

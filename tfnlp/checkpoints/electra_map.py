@@ -15,10 +15,7 @@ ELECTRA = Family(
             *dense("pooler", "classifier.dense"),
             *dense("classifier", "classifier.out_proj"),
         ),
-        chooser=(
-            *dense("pooler", "sequence_summary.summary"),
-            *dense("classifier", "classifier"),
-        ),
+        chooser=(*dense("pooler", "sequence_summary.summary"), *dense("classifier", "classifier")),
         masked_lm=masked_lm(
             *("generator_predictions.dense", "generator_predictions.LayerNorm"),
             "generator_lm_head",

@@ -200,9 +200,7 @@ PRESETS = {
     ),
     "DistilBertBackbone": _preset("DistilBert", "distilbert", DISTILBERT),
     "AlbertBackbone": _preset(
-        *("Albert", "albert", ALBERT),
-        EMBEDDING | {"num_groups": "num_groups"},
-        decode=_tanh_gelu,
+        *("Albert", "albert", ALBERT), EMBEDDING | {"num_groups": "num_groups"}, decode=_tanh_gelu
     ),
     "ElectraBackbone": _preset(
         *("Electra", "electra", ELECTRA),

@@ -53,10 +53,7 @@ POOLED = (*dense("pooler", "sequence_summary.summary"), *dense("classifier", "lo
 HEADS = heads(
     classifier=POOLED,
     chooser=POOLED,
-    permutation_lm=(
-        kernel("lm_output", "lm_loss"),
-        Weight("lm_bias/bias", "lm_loss.bias"),
-    ),
+    permutation_lm=(kernel("lm_output", "lm_loss"), Weight("lm_bias/bias", "lm_loss.bias")),
 )
 
 

@@ -124,7 +124,7 @@ def build_model(
         else:
             inputs = _inputs(config, head, memory)
             outputs = _encode(config, head, inputs, options, **shared)
-            outputs = _predict(config, head, num_classes, inputs, outputs, options)
+            outputs = _predict(config, head, num_classes, inputs, outputs, options=options)
             if not hidden_states:
                 del outputs["hidden_states"]
     model = TextModel(inputs, outputs, name=name or family_name(config))

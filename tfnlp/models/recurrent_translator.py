@@ -70,9 +70,7 @@ def _bridge(config, last):
     for i in range(config.num_layers):
         for k in range(STATES[config.cell]):
             bridge = keras.layers.Dense(
-                config.hidden_dim,
-                activation=None if k else "tanh",
-                name=f"bridge_{i}_{k}",
+                config.hidden_dim, activation=None if k else "tanh", name=f"bridge_{i}_{k}"
             )
             projected.append(bridge(last[:, i, k]))
     shape = (-1, config.num_layers, STATES[config.cell], config.hidden_dim)

@@ -57,10 +57,7 @@ def text_embedding(config, shared=None, layer=TextEmbedding, **kwargs):
         "embeddings_initializer": weight_initializer(config),
     }
     embedding = layer(
-        config.vocabulary_size,
-        config.hidden_dim,
-        name="embeddings",
-        **arguments | kwargs,
+        config.vocabulary_size, config.hidden_dim, name="embeddings", **arguments | kwargs
     )
     if shared is not None:
         embedding.share(shared)
@@ -69,10 +66,11 @@ def text_embedding(config, shared=None, layer=TextEmbedding, **kwargs):
 
 def token_embedding(config, name="embeddings", vocabulary_size=None, **kwargs):
     """Build a `TextEmbedding` of tokens alone, without a norm."""
-    arguments = {"num_segments": 0, "use_norm": False} | kwargs
-    arguments.setdefault("embeddings_initializer", weight_initializer(config))
+    if "embeddings_initializer" not in kwargs:
+        kwargs["embeddings_initializer"] = weight_initializer(config)
+    size = vocabulary_size or config.vocabulary_size
     return TextEmbedding(
-        vocabulary_size or config.vocabulary_size, config.hidden_dim, name=name, **arguments
+        size, config.hidden_dim, num_segments=0, use_norm=False, name=name, **kwargs
     )
 
 
@@ -145,8 +143,8 @@ def attention_arguments(config, options, **arguments):
 
 def relative_arguments(config, options):
     """Return the constructor arguments of Transformer-XL's and XLNet's attention."""
-    biases = {"bias_initializer": weight_initializer(config)}
-    return attention_arguments(config, options, clamp_length=config.clamp_length, **biases)
+    arguments = attention_arguments(config, options, clamp_length=config.clamp_length)
+    return arguments | {"bias_initializer": weight_initializer(config)}
 
 
 def after_memory(values, memory, fill):
