@@ -225,12 +225,12 @@ class Family:
 
     def weights(self, model):
         """Return {path: `Weight`} of a model's variables, without those that files lack."""
-        rows, found = self.rows(model.text_config, model.head), {}
+        rows, weights = self.rows(model.text_config, model.head), {}
         for variable in model.weights:
             if row := rows.get(NUMBER.sub("_{}", variable.path)):
                 name = row.name.format(*map(self.number, NUMBER.findall(variable.path)))
-                found[variable.path] = dataclasses.replace(row, path=variable.path, name=name)
-        return found
+                weights[variable.path] = dataclasses.replace(row, path=variable.path, name=name)
+        return weights
 
 
 def family_of(config):
