@@ -37,7 +37,9 @@ def main():
     examples = text.read_examples(FLAGS.input, FLAGS.text_column, FLAGS.pair_column, None)
     tokenizer = text.load_tokenizer(FLAGS.model_dir)
     entry_point.load_tensorflow()
-    model = checkpoints.load_model(FLAGS.model_dir, hidden_states=True)
+    # A masked LM's folder has its head, and no pooler for an encoder alone.
+    head = "masked_lm" if checkpoints.read_head(FLAGS.model_dir) == "masked_lm" else None
+    model = checkpoints.load_model(FLAGS.model_dir, head, hidden_states=True)
     model_flags.check_fit(model, tokenizer)
     encodings = tokenizer.encode(examples.texts, examples.pairs, FLAGS.max_length)
     batches = text.LengthBatches(encodings, FLAGS.batch_size, pad_token_id=tokenizer.pad_token_id)

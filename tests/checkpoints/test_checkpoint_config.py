@@ -11,8 +11,8 @@ from tfnlp.utils.errors import InputError
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"model_type": "gpt9"}, "model_type='gpt9' is not a supported family"),
-        ({"hidden_act": "mish"}, "hidden_act='mish' is not one of"),
+        ({"model_type": "gpt9"}, r"config\.json: model_type=gpt9 is unknown .*; use one of bert"),
+        ({"hidden_act": "mish"}, "hidden_act=mish is unknown.*; use one of gelu"),
         ({"position_embedding_type": "relative_key"}, "only 'absolute' is"),
         ({"num_attention_heads": 5}, "num_heads=5 does not divide"),
     ],

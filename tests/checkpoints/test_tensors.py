@@ -27,24 +27,18 @@ def test_loads_shards(saved, random_inputs, tiny_config):
         load_model(saved, "classifier")(inputs)["logits"], expected(inputs)["logits"]
     )
     (saved / "b.safetensors").unlink()
-    with pytest.raises(InputError, match=r"b\.safetensors is missing"):
+    with pytest.raises(InputError, match=r"b\.safetensors is not a whole safetensors file"):
         load_model(saved)
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (lambda b: b[: len(b) // 2], "not a whole safetensors file"),
-        (lambda b: b"\x80\x04junk" + b[6:], "not a whole safetensors file"),
-        (lambda b: b"", "not a whole safetensors file"),
-    ],
+    "change", [lambda b: b[: len(b) // 2], lambda b: b"\x80\x04junk" + b[6:], lambda b: b""]
 )
-def test_broken_files_are_named(content, message, saved):
+def test_broken_files_are_named(change, saved):
     path = saved / "model.safetensors"
-    path.write_bytes(content(path.read_bytes()))
-    with pytest.raises(InputError, match=message) as error:
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(InputError, match=f"{path} is not a whole safetensors file"):
         load_model(saved)
-    assert str(path) in str(error.value)
 
 
 def test_pickles_are_refused_with_the_way_to_convert(saved):

@@ -17,9 +17,11 @@ from tfnlp.configs import (
     GptConfig,
     RecurrentConfig,
     RecurrentTranslatorConfig,
+    RobertaConfig,
     TransformerConfig,
     TransformerXLConfig,
     XLNetConfig,
+    check_head,
     family_name,
 )
 from tfnlp.utils.errors import InputError
@@ -32,6 +34,22 @@ def test_configs_come_back_from_json():
         fields = json.loads(json.dumps(config.get_config()))
         assert type(config).from_config(fields) == config
     assert {family_name(config) for config in configs} >= {"bert", "debertav2", "recurrent"}
+
+
+@pytest.mark.parametrize(
+    ("config", "head", "message"),
+    [
+        (BertConfig, "parser", "head='parser' does not fit the family 'bert'; use one of masked"),
+        (GptConfig, "masked_lm", "head='masked_lm' does not fit the family 'gpt'; use one of ca"),
+        (RecurrentConfig, "discriminator", "does not fit the family 'recurrent'"),
+        (TransformerConfig, "tagger", "'transformer'; use one of sequence_to_sequence.$"),
+        (RobertaConfig, "pretraining", "head='pretraining' does not fit the family 'roberta'"),
+        (BertConfig, "tagger", "num_classes=None must be at least 1 for head='tagger'"),
+    ],
+)
+def test_heads_that_a_family_cannot_have_are_refused(config, head, message):
+    with pytest.raises(InputError, match=message):
+        check_head(config(), head)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +71,7 @@ def test_configs_come_back_from_json():
             {"target_vocabulary_size": 15},
             "target_vocabulary_size=15 needs share_embeddings=False",
         ),
-        (RecurrentConfig, {"cell": "elman"}, "cell='elman' is unknown; use one of rnn, lstm, gru"),
+        (RecurrentConfig, {"cell": "elman"}, "cell=elman is unknown; use one of rnn, lstm, gru"),
         (
             RecurrentConfig,
             {"hidden_dim": 15, "bidirectional": True},
@@ -62,7 +80,7 @@ def test_configs_come_back_from_json():
         (
             RecurrentTranslatorConfig,
             {"attention": "luong"},
-            "attention='luong' is unknown; use one of dot, general",
+            "attention=luong is unknown; use one of dot, general",
         ),
         (
             RecurrentTranslatorConfig,
@@ -77,9 +95,8 @@ def test_fields_that_do_not_fit_are_refused(config, fields, message):
 
 
 def test_dropouts_and_activations_of_heads():
-    assert (
-        BertConfig().head_dropout == 0.1 and BertConfig(classifier_dropout=0.3).head_dropout == 0.3
-    )
+    assert BertConfig().head_dropout == 0.1
+    assert BertConfig(classifier_dropout=0.3).head_dropout == 0.3
     assert RecurrentConfig().head_dropout == 0.0
     assert XLNetConfig().tagger_dropout == 0.0
     assert ElectraConfig(activation="relu").lm_activation == "gelu"

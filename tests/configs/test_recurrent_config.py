@@ -1,7 +1,6 @@
 """Names of cells and scores, which configs repeat so that they need no Keras."""
 
-from tfnlp.configs.recurrent_config import STATES
-from tfnlp.configs.recurrent_translator_config import SCORES
+from tfnlp.configs.recurrent_config import SCORES, STATES
 from tfnlp.layers.attention import score_attention
 from tfnlp.layers.blocks import recurrent_decoder
 

@@ -16,7 +16,6 @@ from tfnlp.models import (
     build_model,
     config_by_name,
 )
-from tfnlp.utils.errors import InputError
 
 SMALL = {
     "vocabulary_size": 40,
@@ -134,7 +133,7 @@ def test_scores_are_computed_only_on_request(family):
 
 
 def test_attention_in_blocks_has_no_scores_to_output():
-    with pytest.raises(InputError, match="block_size=4 never holds the attention scores"):
+    with pytest.raises(ValueError, match="block_size=4 never holds the scores"):
         build_model(BertConfig(**SMALL), block_size=4, attention_scores=True)
     for size in (0, 2.5):
         with pytest.raises(ValueError, match=f"block_size={size} must be at least 1, an integer"):

@@ -3,14 +3,9 @@
 import numpy as np
 import pytest
 
-from tfnlp.checkpoints import check_saves, family_of, load_model, save_model
+from tfnlp.checkpoints import check_saves, load_model, save_model
 from tfnlp.configs import CELLS
-from tfnlp.models import (
-    FAMILIES,
-    build_model,
-    check_vocabulary,
-    config_by_name,
-)
+from tfnlp.models import FAMILIES, build_model, check_vocabulary, config_by_name
 from tfnlp.text import load_tokenizer
 from tfnlp.text.tokenizer_loading import kind_for, train_tokenizer
 from tfnlp.utils.errors import InputError
@@ -26,7 +21,7 @@ KINDS = {
 def test_a_model_from_scratch_and_its_tokenizer_come_back_from_their_folder(family, tmp_path):
     sizes = {"num_layers": 1, "hidden_dim": 16}
     sizes |= {} if family in CELLS else {"num_heads": 2}
-    model_type = family_of(config_by_name(family)).model_type
+    model_type = config_by_name(family).model_type
     kind = kind_for(model_type)
     expected = next((k for k, families in KINDS.items() if family in families), "wordpiece")
     assert kind == expected
@@ -54,5 +49,28 @@ def test_models_that_no_folder_describes_are_refused_before_training():
     with pytest.raises(InputError, match="has no openai-gpt with the head 'tagger'"):
         check_saves(build_model(config_by_name("gpt", **sizes), "tagger", 3))
     narrow = config_by_name("gpt", **sizes, intermediate_dim=20)
-    with pytest.raises(InputError, match="has intermediate_dim=4"):
+    with pytest.raises(InputError, match=r"no field for intermediate_dim=20 \(read back as 64\)"):
         check_saves(build_model(narrow, "classifier", 3))
+
+
+@pytest.mark.parametrize(
+    ("family", "fields", "head", "options"),
+    [
+        ("lstm", {"bidirectional": True}, "causal_lm", {}),
+        ("transformer", {}, "classifier", {}),
+        ("transformer", {}, "masked_lm", {}),
+        ("recurrent_translator", {}, "causal_lm", {}),
+        ("bert", {}, "sequence_to_sequence", {}),
+        ("bert", {}, None, {"memory": True}),
+        ("xlnet", {}, "chooser", {"memory": True}),
+        ("transformer", {}, None, {"memory": True}),
+        ("lstm", {"bidirectional": True}, "classifier", {"memory": True}),
+        ("lstm", {}, "causal_lm", {"block_size": 4}),
+        ("lstm", {}, "causal_lm", {"attention_scores": True}),
+        ("xlnet", {}, "permutation_lm", {"attention_projections": True}),
+    ],
+)
+def test_heads_and_options_that_do_not_fit_are_refused(family, fields, head, options):
+    (name, value), *_ = (*options.items(), ("head", head))
+    with pytest.raises(InputError, match=f"{name}={value!r} does not fit the family"):
+        build_model(config_by_name(family, **fields), head, 2, **options)

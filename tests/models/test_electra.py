@@ -42,10 +42,7 @@ def test_tables_and_norm_are_shared_and_projections_are_not(models, inputs):
         set(ours.values())
         == set(theirs.values())
         == {f"embeddings/{t}" for t in tables}
-        | {
-            "embeddings/projection/kernel",
-            "embeddings/projection/bias",
-        }
+        | {"embeddings/projection/kernel", "embeddings/projection/bias"}
     )
     # Both losses reach the one table.
     table = generator.get_layer("embeddings").token_table

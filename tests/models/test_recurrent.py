@@ -127,16 +127,3 @@ def test_dropout_is_between_layers_and_in_training_alone():
     np.testing.assert_array_equal(
         model(inputs)["logits"], undropped(inputs, training=True)["logits"]
     )
-
-
-def test_heads_and_options_that_do_not_fit_are_refused():
-    both = RecurrentConfig(**SIZES, bidirectional=True)
-    with pytest.raises(InputError, match="head='causal_lm' does not fit the family 'recurrent'"):
-        build_model(both, "causal_lm")
-    with pytest.raises(InputError, match="a recurrent network of one direction can have one"):
-        build_model(both, "classifier", 2, memory=True)
-    one = RecurrentConfig(**SIZES)
-    with pytest.raises(InputError, match="block_size=4 is of a transformer's attention"):
-        build_model(one, "causal_lm", block_size=4)
-    with pytest.raises(InputError, match="attention_scores=True is of a transformer's attention"):
-        build_model(one, "causal_lm", attention_scores=True)

@@ -166,23 +166,6 @@ def test_fresh_weights_are_those_of_the_authors_code():
     assert np.abs(kernel).max() == pytest.approx(np.sqrt(6 / (256 + 1024)), rel=0.01)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: build_model(TransformerConfig(**SIZES), "classifier", 2), "does not fit"),
-        (lambda: build_model(TransformerConfig(**SIZES), "masked_lm"), "does not fit"),
-        (
-            lambda: build_model(config_by_name("bert"), "sequence_to_sequence"),
-            "head='sequence_to_sequence' does not fit the family 'bert'",
-        ),
-        (lambda: build_model(TransformerConfig(**SIZES), memory=True), "memory=True does not fit"),
-    ],
-)
-def test_heads_and_memories_that_do_not_fit_are_refused(call, message):
-    with pytest.raises(InputError, match=message):
-        call()
-
-
 def test_texts_longer_than_the_positions_are_refused():
     class Batches:
         lengths = (17,)

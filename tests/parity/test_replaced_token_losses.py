@@ -44,7 +44,7 @@ def their_gradients(model, theirs):
     parameters = dict(theirs.named_parameters())
     family, variables = family_of(model.text_config), {w.path: w for w in model.weights}
     found = {}
-    for weight in family.weights(model.text_config, model.head):
+    for weight in family.weights(model).values():
         name = weight.name if weight.head else family.prefix + weight.name
         gradient = parameters[name].grad.numpy()
         found[id(variables[weight.path])] = gradient.T if weight.transpose else gradient
@@ -137,9 +137,7 @@ def test_a_deberta_v3_after_training_is_one_for_transformers(tmp_path):
     parameters = dict(theirs.named_parameters())
     variables = {w.path: w for w in discriminator.weights}
     named = []
-    for weight in family_of(discriminator.text_config).weights(
-        discriminator.text_config, "discriminator"
-    ):
+    for weight in family_of(discriminator.text_config).weights(discriminator).values():
         stem = weight.name.removeprefix("mask_predictions.")
         gradient = (head[stem] if weight.head else parameters[weight.name]).grad.numpy()
         # The table's gradient is that of the differences, all of it.

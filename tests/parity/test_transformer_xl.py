@@ -80,7 +80,7 @@ def test_segments_with_memory(case, tmp_path):
         ):
             near(tf.nn.softmax(np.where(b > 0, a, -1e9)), b, 1e-5)
         named = []
-        for weight in family_of(model.text_config).weights(model.text_config, "causal_lm"):
+        for weight in family_of(model.text_config).weights(model).values():
             name = weight.name if weight.head else f"transformer.{weight.name}"
             value = RECORDED[f"{case}/{i}/by/{name}"]
             value = value.T if weight.transpose else value

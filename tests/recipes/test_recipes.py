@@ -465,11 +465,18 @@ def test_features_and_tokenizers_from_the_shell(teacher, corpus, run, tmp_path):
     flags = [f"--model_dir={teacher[0] / 'best'}", f"--input={texts}"]
     run("extract_features", *flags, f"--output={tmp_path / 'f.npz'}")
     assert np.load(tmp_path / "f.npz")["features"].shape == (64, 32)
+    # A masked LM has no pooler, and needs none.
+    best = teacher[0] / "best"
+    model = build_model(read_config(best), "masked_lm")
+    save_model(model, tmp_path / "lm", tokenizer=load_tokenizer(best))
+    done = run(
+        *("extract_features", f"--model_dir={tmp_path / 'lm'}", flags[1]),
+        f"--output={tmp_path / 'f.npz'}",
+    )
+    assert "random" not in done.stderr
     nowhere = ["--model_dir=/nowhere", flags[1]]  # told before a model is looked for
     done = run("extract_features", *nowhere, f"--output={tmp_path / 'f.txt'}", status=2)
     assert "must end in .npz or .parquet" in done.stderr
-    from tfnlp.text import load_tokenizer
-
     config = tmp_path / "t" / "config.json"
     config.parent.mkdir()
     config.write_text('{"model_type": "bert", "hidden_size": 32}')

@@ -2,18 +2,17 @@
 
 from absl import logging
 
-from tfnlp.checkpoints.families import FAMILIES
-from tfnlp.checkpoints.family import read_fields
-from tfnlp.checkpoints.keras_hub_preset import PRESET_INDEX, read_preset, read_task
+from tfnlp import checkpoints
+from tfnlp.checkpoints.family import FAMILIES, read_fields
 from tfnlp.checkpoints.tensors import INDEX
 from tfnlp.configs import MASKED_LMS
 from tfnlp.text.keras_hub_tokenizer import ASSET_NAMES, ASSETS, is_preset_file
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import InputError, unknown_name
 from tfnlp.utils.files import read_json
 from tfnlp.utils.hub import find_folder, is_hub_name
 
 # Files to fetch from the Hub before the weights, whose names they contain.
-FETCHED = ("config.json", INDEX, "task.json", PRESET_INDEX)
+FETCHED = ("config.json", INDEX, "task.json", "model.weights.json")
 # Files to fetch of a keras-hub preset, whose tokenizer has the padding token.
 FETCHED_OF_PRESET = (*FETCHED, "tokenizer.json", *(f"{ASSETS}/{name}" for name in ASSET_NAMES))
 
@@ -92,17 +91,13 @@ def read_family(folder):
     """Return the `Family` and the config of a local folder."""
     path = folder / "config.json"
     if is_preset_file(path):
-        preset, config, unknown = read_preset(folder)
-        family = preset.family
+        family, config, unknown = checkpoints.keras_hub_preset.read_preset(folder)
     else:
         fields = read_json(path)
-        families = {family.model_type: family for family in FAMILIES}
-        if fields.get("model_type") not in families:
-            raise InputError(
-                f"{path}: model_type={fields.get('model_type')!r} is not a supported family; use "
-                f"one of {', '.join(families)}."
-            )
-        family = families[fields["model_type"]]
+        model_type = fields.get("model_type")
+        if model_type not in FAMILIES:
+            raise unknown_name(f"{path}: model_type", model_type, FAMILIES)
+        family = FAMILIES[model_type]
         config, unknown = read_fields(family, fields, path)
     if unknown:
         logging.warning("%s: not known, so without effect: %s.", path, ", ".join(unknown))
@@ -113,7 +108,7 @@ def read_architecture(folder):
     """Return the class of `transformers` or keras-hub that a local folder names, or None."""
     path = folder / "config.json"
     if is_preset_file(path):
-        return read_task(folder)
+        return checkpoints.keras_hub_preset.read_task(folder)
     architectures = read_json(path).get("architectures")
     return architectures[0] if architectures else None
 
@@ -123,11 +118,3 @@ def may_have_head(folder, family, head):
     same = MASKED_LMS if head in MASKED_LMS else (head,)
     others = {name for kind, name in family.architectures.items() if kind not in (None, *same)}
     return read_architecture(folder) not in others
-
-
-def describe_head(folder, family):
-    """Return the head and family of a local folder in words, such as "a tagger of the ..."."""
-    heads = {name: head for head, name in family.architectures.items()}
-    architecture = read_architecture(folder) or family.architectures[None]
-    head = heads.get(architecture, architecture) or "encoder"
-    return f"{'an' if head[0] in 'ae' else 'a'} {head} of the family {family.model_type!r}"

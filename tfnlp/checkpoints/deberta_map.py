@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from tfnlp.checkpoints.bert_map import bert_lm_head, layer_rest, lm_transform
+from tfnlp.checkpoints.bert_map import AFTER_ATTENTION, BERT_LM, EMBEDDINGS
 from tfnlp.checkpoints.family import (
     COMMON_FIELDS,
     COMMON_FIXED,
@@ -11,11 +11,12 @@ from tfnlp.checkpoints.family import (
     architectures,
     check_only,
     dense,
+    heads,
+    kernel,
     norm,
-    token_heads,
+    of_head,
 )
 from tfnlp.configs import DebertaConfig, DebertaV2Config
-from tfnlp.functional.positions import check_distances
 from tfnlp.utils.errors import InputError
 
 FIELDS = COMMON_FIELDS | {
@@ -62,83 +63,59 @@ V2_DEFAULTS = DEFAULTS | {
 }
 
 
-def weights(config, head):
-    yield Weight("embeddings/token_table", "embeddings.word_embeddings.weight")
-    if config.absolute_positions:
-        yield Weight("embeddings/position_table", "embeddings.position_embeddings.weight")
-    if config.num_segments:
-        yield Weight("embeddings/segment_table", "embeddings.token_type_embeddings.weight")
-    yield from norm("embeddings/norm", "embeddings.LayerNorm")
-    v2 = isinstance(config, DebertaV2Config)
-    attention = _v2_attention if v2 else _attention
-    for i in range(config.num_layers):
-        ours, theirs = f"encoder_{i}", f"encoder.layer.{i}"
-        yield from attention(config, f"{ours}/attention", f"{theirs}.attention.self")
-        yield from layer_rest(ours, theirs)
-    if config.terms != ("c2c",):
-        yield Weight("relative_positions/table", "encoder.rel_embeddings.weight")
-    if v2 and config.normalize_positions:
-        yield from norm("relative_positions/norm", "encoder.LayerNorm")
-    if v2 and config.convolution_size:
-        size, groups = config.convolution_size, config.convolution_groups
-        shape = (config.hidden_dim, config.hidden_dim // groups, size)
-        name = "encoder.conv.conv.weight"
-        yield Weight("convolution/convolution/kernel", name, transpose=True, shape=shape)
-        yield Weight("convolution/convolution/bias", "encoder.conv.conv.bias")
-        yield from norm("convolution/norm", "encoder.conv.LayerNorm")
-    if head in ("classifier", "chooser"):
-        yield from dense("pooler", "pooler.dense", head=True)
-        yield from dense("classifier", "classifier", head=True)
-    yield from token_heads(head)
-    if head == "masked_lm":
-        yield from _lm_head(config)
-    elif head == "discriminator":
-        # Names of Microsoft's own files; `transformers` lacks this head.
-        stem = "mask_predictions"
-        yield from norm("discriminator_norm", f"{stem}.LayerNorm", head=True)
-        yield from dense("discriminator_transform", f"{stem}.dense", head=True)
-        yield from dense("discriminator", f"{stem}.classifier", head=True)
+ENCODER = (
+    *EMBEDDINGS,
+    *AFTER_ATTENTION,
+    Weight("relative_positions/table", "encoder.rel_embeddings.weight"),
+    Weight("decoder_positions/position_table", POSITIONS),
+)
+V1_ENCODER = (
+    *ENCODER,
+    kernel("encoder_{}/attention/joint", "encoder.layer.{}.attention.self.in_proj"),
+    Weight("encoder_{}/attention/query_bias", "encoder.layer.{}.attention.self.q_bias"),
+    Weight("encoder_{}/attention/value_bias", "encoder.layer.{}.attention.self.v_bias"),
+    kernel("encoder_{}/attention/position_key", "encoder.layer.{}.attention.self.pos_proj"),
+    *dense("encoder_{}/attention/position_query", "encoder.layer.{}.attention.self.pos_q_proj"),
+)
+V2_ENCODER = (
+    *ENCODER,
+    *dense("encoder_{}/attention/query", "encoder.layer.{}.attention.self.query_proj"),
+    *dense("encoder_{}/attention/key", "encoder.layer.{}.attention.self.key_proj"),
+    *dense("encoder_{}/attention/value", "encoder.layer.{}.attention.self.value_proj"),
+    *dense("encoder_{}/attention/position_key", "encoder.layer.{}.attention.self.pos_key_proj"),
+    *dense(
+        "encoder_{}/attention/position_query", "encoder.layer.{}.attention.self.pos_query_proj"
+    ),
+    *norm("relative_positions/norm", "encoder.LayerNorm"),
+    Weight("convolution/convolution/kernel", "encoder.conv.conv.weight", transpose=True),
+    Weight("convolution/convolution/bias", "encoder.conv.conv.bias"),
+    *norm("convolution/norm", "encoder.conv.LayerNorm"),
+)
+# Names of Microsoft's own files; `transformers` lacks the discriminator.
+MICROSOFT_LM = (
+    *dense("lm_transform", "lm_predictions.lm_head.dense"),
+    *norm("lm_norm", "lm_predictions.lm_head.LayerNorm"),
+    Weight("lm_bias/bias", "lm_predictions.lm_head.bias"),
+)
+_MICROSOFT_NAMES = {weight.path: (weight.name,) for weight in MICROSOFT_LM}
+POOLED = (*dense("pooler", "pooler.dense"), *dense("classifier", "classifier"))
+HEADS = heads(
+    classifier=POOLED,
+    chooser=POOLED,
+    masked_lm=tuple(
+        dataclasses.replace(weight, other_names=_MICROSOFT_NAMES.get(weight.path, ()))
+        for weight in BERT_LM
+    ),
+    discriminator=(
+        *norm("discriminator_norm", "mask_predictions.LayerNorm"),
+        *dense("discriminator_transform", "mask_predictions.dense"),
+        *dense("discriminator", "mask_predictions.classifier"),
+    ),
+)
 
 
-def _lm_head(config):
-    # Names of Microsoft's own files.
-    stem = "lm_predictions.lm_head"
-    weights = [*lm_transform(stem), Weight("lm_bias/bias", f"{stem}.bias", head=True)]
-    if config.enhanced_mask_decoder:
-        yield Weight("decoder_positions/position_table", POSITIONS)
-        yield from weights
-        return
-    names = {weight.path: weight.name for weight in weights if config.tie_embeddings}
-    for weight in bert_lm_head(config):
-        others = (names[weight.path],) if weight.path in names else ()
-        yield dataclasses.replace(weight, other_names=others + weight.other_names)
-
-
-def _attention(config, ours, theirs):
-    yield Weight(f"{ours}/joint/kernel", f"{theirs}.in_proj.weight", transpose=True)
-    yield Weight(f"{ours}/query_bias", f"{theirs}.q_bias")
-    yield Weight(f"{ours}/value_bias", f"{theirs}.v_bias")
-    if "c2p" in config.terms:
-        name = f"{theirs}.pos_proj.weight"
-        yield Weight(f"{ours}/position_key/kernel", name, transpose=True)
-    if "p2c" in config.terms:
-        yield from dense(f"{ours}/position_query", f"{theirs}.pos_q_proj")
-
-
-def _v2_attention(config, ours, theirs):
-    for part in ("query", "key", "value"):
-        yield from dense(f"{ours}/{part}", f"{theirs}.{part}_proj")
-    if not config.share_att_key:
-        if "c2p" in config.terms:
-            yield from dense(f"{ours}/position_key", f"{theirs}.pos_key_proj")
-        if "p2c" in config.terms:
-            yield from dense(f"{ours}/position_query", f"{theirs}.pos_query_proj")
-
-
-def _unread(config):
-    """Return the names of position tables and norms unused by attention without positions."""
-    names = ("rel_embeddings.weight", "LayerNorm.weight", "LayerNorm.bias")
-    return [f"encoder.{name}" for name in names] if config.terms == ("c2c",) else []
+def _variant(config):
+    return of_head(MICROSOFT_LM) if config.enhanced_mask_decoder else ()
 
 
 def _decode(ours, fields):
@@ -166,11 +143,6 @@ def _decode(ours, fields):
         ours["normalize_positions"] = "layer_norm" in ours["normalize_positions"] and bool(kinds)
     if not kinds:
         ours.pop("share_att_key", None)
-    try:
-        check_distances(ours["max_distance"], ours.get("num_buckets"))
-    except ValueError as e:
-        buckets = fields.get("position_buckets")
-        raise InputError(f"position_buckets={buckets} is not supported: {e}") from None
     # The head with Microsoft's names has no separate output table.
     return ours | ({} if fields["legacy"] else {"tie_embeddings": True})
 
@@ -204,26 +176,28 @@ DEBERTA = Family(
     config=DebertaConfig,
     prefix="deberta.",
     fields=FIELDS,
-    weights=weights,
+    encoder=V1_ENCODER,
+    heads=HEADS,
     architectures=architectures("Deberta", discriminator=DISCRIMINATOR),
     fixed=FIXED,
     defaults=DEFAULTS,
     decode=_decode,
     encode=_encode,
     adapt=_adapt,
-    unread=_unread,
+    variant=_variant,
 )
 DEBERTA_V2 = Family(
     model_type="deberta-v2",
     config=DebertaV2Config,
     prefix="deberta.",
     fields=V2_FIELDS,
-    weights=weights,
+    encoder=V2_ENCODER,
+    heads=HEADS,
     architectures=architectures("DebertaV2", discriminator=DISCRIMINATOR),
     fixed=FIXED,
     defaults=V2_DEFAULTS,
     decode=_decode,
     encode=_encode,
     adapt=_adapt,
-    unread=_unread,
+    variant=_variant,
 )

@@ -1,10 +1,32 @@
-"""Description of a model family's Hugging Face checkpoints, and helpers for it."""
+"""Description of a model family's checkpoints, and helpers for it."""
 
 import collections.abc
 import dataclasses
+import re
 
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import InputError, unknown_name
+from tfnlp.utils.lazy_dictionary import LazyDictionary
 
+# The description of each family, by its name in config.json.
+FAMILIES = LazyDictionary(
+    {
+        "bert": "tfnlp.checkpoints.bert_map:BERT",
+        "roberta": "tfnlp.checkpoints.bert_map:ROBERTA",
+        "distilbert": "tfnlp.checkpoints.distilbert_map:DISTILBERT",
+        "albert": "tfnlp.checkpoints.albert_map:ALBERT",
+        "electra": "tfnlp.checkpoints.electra_map:ELECTRA",
+        "deberta": "tfnlp.checkpoints.deberta_map:DEBERTA",
+        "deberta-v2": "tfnlp.checkpoints.deberta_map:DEBERTA_V2",
+        "xlnet": "tfnlp.checkpoints.xlnet_map:XLNET",
+        "transfo-xl": "tfnlp.checkpoints.transformer_xl_map:TRANSFORMER_XL",
+        "openai-gpt": "tfnlp.checkpoints.gpt_map:GPT",
+        "gpt2": "tfnlp.checkpoints.gpt_map:GPT2",
+        "recurrent": "tfnlp.checkpoints.recurrent_map:RECURRENT",
+        "recurrent_translator": "tfnlp.checkpoints.recurrent_map:RECURRENT_TRANSLATOR",
+        "marian": "tfnlp.checkpoints.marian_map:MARIAN",
+        "pegasus": "tfnlp.checkpoints.marian_map:PEGASUS",
+    }
+)
 # Their activation: ours.
 ACTIVATIONS = {
     "gelu": "gelu",
@@ -17,14 +39,8 @@ ACTIVATIONS = {
     "swish": "silu",
     "tanh": "tanh",
 }
-# Our activation: the name of it that is written.
-ACTIVATION_NAMES = {
-    "gelu": "gelu",
-    "gelu_tanh": "gelu_new",
-    "relu": "relu",
-    "silu": "silu",
-    "tanh": "tanh",
-}
+# Our activation: the name of it that is written, the first.
+ACTIVATION_NAMES = {ours: theirs for theirs, ours in reversed(ACTIVATIONS.items())}
 # Their config fields that most families share: ours.
 COMMON_FIELDS = {
     "vocab_size": "vocabulary_size",
@@ -42,16 +58,8 @@ COMMON_FIELDS = {
     "pad_token_id": "pad_token_id",
     "tie_word_embeddings": "tie_embeddings",
 }
-
 # Of families whose heads can be pruned; `transformers` has no such field there, and derives it.
 HEAD_FIELDS = {"head_dim": "head_dim"}
-
-
-def because(reason, *names):
-    """Return {name: reason}, for config fields that change nothing that tfnlp computes."""
-    return dict.fromkeys(names, reason)
-
-
 # Fields of any family that ask for another model: the one value that is supported.
 COMMON_FIXED = {
     "is_decoder": False,
@@ -62,73 +70,94 @@ COMMON_FIXED = {
     "pruned_heads": {},
     "quantization_config": None,
 }
-# Fields of any family without effect, and why.
-COMMON_HARMLESS = (
-    because(
-        "describes the file and its origin",
-        *("_name_or_path", "model_type", "transformers_version", "finetuning_task", "language"),
-    )
-    | because("read by `read_head` and `read_labels`", "architectures", "id2label", "label2id")
-    | because("read by `read_task_settings`", "task_specific_params")
-    | because("read by `load_model`", "activation_ranges")
-    | because("the stored head has as many classes", "num_labels")
-    | because("which loss to train with; tasks have their own", "problem_type")
-    | because("the type is an argument here", "dtype", "torch_dtype", "use_bfloat16")
-    | because(
-        "outputs; they are arguments here",
-        *("output_attentions", "output_hidden_states", "return_dict", "use_return_dict"),
-        *("use_cache", "output_past", "return_dict_in_generate", "output_scores"),
-    )
-    | because(
-        "the same result, computed otherwise",
-        *("chunk_size_feed_forward", "gradient_checkpointing", "attn_implementation"),
-        *("_attn_implementation", "_attn_implementation_autoset", "torchscript", "xla_device"),
-        "tf_legacy_loss",
-    )
-    | because(
-        "of the tokenizer",
-        *("bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id", "mask_token_id"),
-        *("unk_token_id", "tokenizer_class", "prefix"),
-    )
-    | because(
-        "how text is generated from the logits",
-        *("decoder_start_token_id", "forced_bos_token_id", "forced_eos_token_id", "max_length"),
-        *("min_length", "do_sample", "early_stopping", "num_beams", "num_beam_groups", "top_k"),
-        *("top_p", "typical_p", "temperature", "repetition_penalty", "length_penalty"),
-        *("diversity_penalty", "exponential_decay_length_penalty", "no_repeat_ngram_size"),
-        *("encoder_no_repeat_ngram_size", "num_return_sequences", "bad_words_ids"),
-        *("begin_suppress_tokens", "suppress_tokens", "remove_invalid_values"),
-    )
-)
+# Fields of any family without effect.
+COMMON_HARMLESS = {
+    # They describe the file and its origin.
+    *("_name_or_path", "model_type", "transformers_version", "finetuning_task", "language"),
+    # `read_head`, `read_labels`, `read_task_settings` and `load_model` read them.
+    *("architectures", "id2label", "label2id", "task_specific_params", "activation_ranges"),
+    # The stored head has as many classes, and tasks have a loss of their own.
+    *("num_labels", "problem_type"),
+    # They are arguments here: the type and the outputs.
+    *("dtype", "torch_dtype", "use_bfloat16", "output_attentions", "output_hidden_states"),
+    *("return_dict", "use_return_dict", "use_cache", "output_past", "return_dict_in_generate"),
+    "output_scores",
+    # The result is the same, computed otherwise.
+    *("chunk_size_feed_forward", "gradient_checkpointing", "attn_implementation"),
+    *("_attn_implementation", "_attn_implementation_autoset", "torchscript", "xla_device"),
+    "tf_legacy_loss",
+    # They are of the tokenizer.
+    *("bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id", "mask_token_id"),
+    *("unk_token_id", "tokenizer_class", "prefix"),
+    # They say how text is generated from the logits.
+    *("decoder_start_token_id", "forced_bos_token_id", "forced_eos_token_id", "max_length"),
+    *("min_length", "do_sample", "early_stopping", "num_beams", "num_beam_groups", "top_k"),
+    *("top_p", "typical_p", "temperature", "repetition_penalty", "length_penalty"),
+    *("diversity_penalty", "exponential_decay_length_penalty", "no_repeat_ngram_size"),
+    *("encoder_no_repeat_ngram_size", "num_return_sequences", "bad_words_ids"),
+    *("begin_suppress_tokens", "suppress_tokens", "remove_invalid_values"),
+}
+# A number in the path of a variable, such as that of a block.
+NUMBER = re.compile(r"_(\d+)")
 
 
 @dataclasses.dataclass(frozen=True)
 class Weight:
-    """Location of one of our variables in a checkpoint.
+    """One of our variables, and its tensor in a checkpoint.
 
     Args:
-        path: of our variable.
-        name: theirs, without the prefix of the encoder.
+        path: of our variable, with "{}" for a number.
+        name: theirs, without the prefix of the encoder, with "{}" for the same number.
         transpose: whether theirs is (out, in), where a Keras kernel is (in, out).
-        shape: theirs before `transpose` and `part`, where it has more axes than ours.
+        axes: theirs, where they are more than ours: D the width, N heads of size H, V entries, 1.
         part: (i, n) where ours is the i-th of n equal parts of theirs, along the axis of
             outputs: the first with `transpose`, else the last.
-        head: whether the name has no encoder prefix.
+        head: whether it belongs to a head, whose names have no prefix.
         other_names: alternative names, which are looked up first.
-        all_names: whether it is written under all of its names.
+        untied_name: likewise; it is written too where the output is not tied.
     """
 
     path: str
     name: str
     transpose: bool = False
-    shape: tuple | None = None
+    axes: str = ""
     part: tuple | None = None
     head: bool = False
     other_names: tuple = ()
-    all_names: bool = False
+    untied_name: str | None = None
+
+    @property
+    def names(self):
+        """All names that the tensor can have, in the order in which they are looked up."""
+        return (*self.other_names, *filter(None, [self.untied_name]), self.name)
+
+    @property
+    def layer(self):
+        """Name of our layer."""
+        return self.path.partition("/")[0]
+
+    def find(self, stored):
+        """Return the first of `names` in a dict of a checkpoint's names; None without one."""
+        return next((stored[name] for name in self.names if name in stored), None)
+
+    @property
+    def part_axis(self):
+        """Axis of a stored tensor along which variables are parts."""
+        return 0 if self.transpose else -1
+
+    def stored_shape(self, shape, config):
+        """Return the shape of the stored tensor of a variable with the given shape."""
+        if self.axes:
+            width, heads = config.hidden_dim, config.num_heads
+            sizes = {"D": width, "N": heads, "H": width // heads, "V": shape[0], "1": 1}
+            return tuple(sizes[axis] for axis in self.axes)
+        shape = list(shape)[:: -1 if self.transpose else 1]
+        if self.part:
+            shape[self.part_axis] *= self.part[1]
+        return tuple(shape)
 
 
-def _identity(fields, _):
+def _unchanged(fields, _):
     return fields
 
 
@@ -145,43 +174,68 @@ class Family:
         config: our config class.
         prefix: of the encoder's names in models with a head.
         fields: {their config field: ours}.
-        weights: function from a config and a head to the `Weight`s, an iterator.
+        encoder: `Weight`s with that prefix; a model has those of its variables.
+        heads: {our head: its `Weight`s}, without that prefix.
         architectures: {our head: class of `transformers` in config.json}.
         fixed: {their field that would change the model: the only supported value}.
-        harmless: {their field without effect in tfnlp: the reason}.
+        harmless: their fields without effect in tfnlp.
         aliases: {other name of a field of theirs: the field}.
         defaults: {their field: value if config.json lacks it}, where it differs from our config's
             default, and for fields that `decode` reads.
         decode: function from our fields and theirs to our fields, for conversions beyond names.
         encode: function from their fields and our config to their fields, for the other direction.
-        constants: function from our config and a head to tensors by name that their files hold but
-            that are computed here.
-        unread: function from our config to the names of tensors that their files may hold but that
-            no part of such a model reads.
-        generation: function from our config to the fields of a generation_config.json, for a head
-            that generates text; None without one.
-        only: values of our fields that distinguish two families with one config class.
         adapt: function from our config and the names of a checkpoint's tensors to the config with
             facts that config.json lacks.
+        variant: function from our config to the `Weight`s in place of those of the same paths.
+        constants: function from our config and a head to tensors by name that their files hold but
+            that are computed here.
+        computed: function from our config and a function that reads a tensor to tensors by name
+            that their files lack.
+        unread: beginnings of the names of tensors that no model here reads.
+        generation: function from our config to the fields of a generation_config.json, for a head
+            that generates text; None without one.
+        number: function from the number of a block to its spelling in their names.
     """
 
     model_type: str
     config: type
     prefix: str
     fields: dict
-    weights: collections.abc.Callable
+    encoder: tuple
+    heads: dict
     architectures: dict
     fixed: dict = dataclasses.field(default_factory=lambda: COMMON_FIXED)
-    harmless: dict = dataclasses.field(default_factory=lambda: COMMON_HARMLESS)
+    harmless: set = dataclasses.field(default_factory=lambda: COMMON_HARMLESS)
     aliases: dict = dataclasses.field(default_factory=dict)
     defaults: dict = dataclasses.field(default_factory=dict)
-    decode: collections.abc.Callable = _identity
-    encode: collections.abc.Callable = _identity
-    adapt: collections.abc.Callable = _identity
+    decode: collections.abc.Callable = _unchanged
+    encode: collections.abc.Callable = _unchanged
+    adapt: collections.abc.Callable = _unchanged
+    variant: collections.abc.Callable = _nothing
     constants: collections.abc.Callable = _nothing
-    unread: collections.abc.Callable = _nothing
+    computed: collections.abc.Callable = _nothing
+    unread: tuple = ()
     generation: collections.abc.Callable | None = None
-    only: dict = dataclasses.field(default_factory=dict)
+    number: collections.abc.Callable = str
+
+    def rows(self, config, head):
+        """Return {path: `Weight`} of all models of a config with a head."""
+        rows = (*self.encoder, *self.heads.get(head, ()), *self.variant(config))
+        return {row.path: row for row in rows}
+
+    def weights(self, model):
+        """Return {path: `Weight`} of a model's variables, without those that files lack."""
+        rows, weights = self.rows(model.text_config, model.head), {}
+        for variable in model.weights:
+            if row := rows.get(NUMBER.sub("_{}", variable.path)):
+                name = row.name.format(*map(self.number, NUMBER.findall(variable.path)))
+                weights[variable.path] = dataclasses.replace(row, path=variable.path, name=name)
+        return weights
+
+
+def family_of(config):
+    """Return the `Family` of a config."""
+    return FAMILIES[config.model_type]
 
 
 def read_fields(family, fields, path):
@@ -195,33 +249,23 @@ def read_fields(family, fields, path):
     """
     others = {family.aliases[name]: fields[name] for name in family.aliases if name in fields}
     fields = family.defaults | fields | others
-    for name, value in family.fixed.items():
-        if fields.get(name, value) not in (value, None):
-            raise InputError(
-                f"{path}: {name}={fields[name]!r} is not supported; only {value!r} is."
-            )
     groups = (family.fields, family.fixed, family.harmless, family.defaults, family.aliases)
     unknown = sorted(fields.keys() - set().union(*groups))
-    ours = {family.fields[name]: value for name, value in fields.items() if name in family.fields}
-    ours = {
-        name: value
-        for name, value in ours.items()
-        if value is not None or name in ("classifier_dropout",)
-    }
+    ours = {}
+    for theirs, name in family.fields.items():
+        value = fields.get(theirs)
+        if value is not None or (theirs in fields and name == "classifier_dropout"):
+            ours[name] = value
     try:
+        for name, value in family.fixed.items():
+            check_only(fields, name, value)
         ours = family.decode(ours, fields)
-    except InputError as e:
-        raise InputError(f"{path}: {e}") from None
-    for name in ("activation", "convolution_activation"):
-        if name in ours:
+        for name in {"activation", "convolution_activation"} & ours.keys():
             if ours[name] not in ACTIVATIONS:
                 theirs = next(t for t, o in family.fields.items() if o == name)
-                raise InputError(
-                    f"{path}: {theirs}={ours[name]!r} is not one of {sorted(ACTIVATIONS)}."
-                )
+                raise unknown_name(theirs, ours[name], ACTIVATIONS)
             ours[name] = ACTIVATIONS[ours[name]]
-    try:
-        return family.config(**ours | family.only), unknown
+        return family.config(**ours), unknown
     except (TypeError, ValueError) as e:
         raise InputError(f"{path}: {e}") from None
 
@@ -238,53 +282,50 @@ def write_fields(family, config):
 
 
 def check_only(fields, name, value):
-    """Check that a field is absent or has the given value.
-
-    Raises:
-        InputError: if it has another value.
-    """
+    """Raise an InputError if a field has a value other than the given one."""
     if fields.get(name) not in (value, None):
         raise InputError(f"{name}={fields[name]!r} is not supported; only {value!r} is.")
 
 
-def dense(path, name, **kwargs):
-    """Yield the kernel and the bias of a torch Linear."""
-    yield Weight(f"{path}/kernel", f"{name}.weight", transpose=True, **kwargs)
-    yield Weight(f"{path}/bias", f"{name}.bias", **kwargs)
+def dense(path, name):
+    """Return the kernel and the bias of a torch Linear."""
+    return kernel(path, name), Weight(f"{path}/bias", f"{name}.bias")
 
 
-def norm(path, name, **kwargs):
-    """Yield the scale and the shift of a torch LayerNorm."""
-    yield Weight(f"{path}/gamma", f"{name}.weight", **kwargs)
-    yield Weight(f"{path}/beta", f"{name}.bias", **kwargs)
+def kernel(path, name):
+    """Return the kernel of a torch Linear."""
+    return Weight(f"{path}/kernel", f"{name}.weight", transpose=True)
 
 
-def token_heads(head):
-    """Yield the weights of a tagger or an answerer, named alike in all families."""
-    if head == "tagger":
-        yield from dense("classifier", "classifier", head=True)
-    elif head == "answerer":
-        yield from dense("span", "qa_outputs", head=True)
+def norm(path, name):
+    """Return the scale and the shift of a torch LayerNorm."""
+    return Weight(f"{path}/gamma", f"{name}.weight"), Weight(f"{path}/beta", f"{name}.bias")
 
 
-def output_bias(config, bias, decoder):
-    """Yield the bias of an output over the vocabulary, stored also under the decoder's name.
+def heads(**weights):
+    """Return the `heads` of a `Family`; a tagger and an answerer have the same names in all."""
+    alike = {"tagger": dense("classifier", "classifier"), "answerer": dense("span", "qa_outputs")}
+    return {head: of_head(rows) for head, rows in (alike | weights).items()}
 
-    `transformers` reads the decoder's, and needs both where the output is not tied.
+
+def of_head(weights):
+    """Return `Weight`s without the encoder's prefix."""
+    return tuple(dataclasses.replace(weight, head=True) for weight in weights)
+
+
+def masked_lm(transform, layer_norm, output, bias=None):
+    """Return a masked LM head: a Linear, a LayerNorm, and a Linear over the vocabulary.
+
+    `bias` is the name of the output's bias where it is not only that Linear's. `transformers`
+    reads the Linear's, and needs both where the output is not tied.
     """
-    yield Weight(
-        "lm_bias/bias",
-        bias,
-        head=True,
-        other_names=(decoder,),
-        all_names=not config.tie_embeddings,
+    names = {"name": bias, "untied_name": f"{output}.bias"} if bias else {"name": f"{output}.bias"}
+    return (
+        *dense("lm_transform", transform),
+        *norm("lm_norm", layer_norm),
+        kernel("lm_output", output),
+        Weight("lm_bias/bias", **names),
     )
-
-
-def output_table(config, name):
-    """Yield the output over the vocabulary, if it is not tied to the token table."""
-    if not config.tie_embeddings:
-        yield Weight("lm_output/kernel", name, transpose=True, head=True)
 
 
 def architectures(stem, **names):

@@ -5,13 +5,11 @@ from tfnlp.checkpoints.family import (
     COMMON_HARMLESS,
     Family,
     Weight,
-    because,
+    heads,
+    kernel,
     norm,
-    output_table,
-    token_heads,
 )
 from tfnlp.configs import Gpt2Config, GptConfig
-from tfnlp.utils.errors import InputError
 
 FIELDS = {
     "vocab_size": "vocabulary_size",
@@ -33,51 +31,37 @@ ALIASES = {
     "num_attention_heads": "n_head",
     "num_hidden_layers": "n_layer",
 }
-HARMLESS = (
-    COMMON_HARMLESS
-    | because(
-        "of the model with two heads, which tfnlp lacks",
-        *("summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels"),
-        *("summary_first_dropout", "summary_last_dropout"),
+HARMLESS = {
+    *COMMON_HARMLESS,
+    # They are of the model with two heads, which tfnlp lacks.
+    *("summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels"),
+    *("summary_first_dropout", "summary_last_dropout"),
+    # It is n_positions under an old name.
+    "n_ctx",
+}
+
+
+def _conv(path, name, part=None):
+    """Return the kernel and bias of their Conv1D, whose kernel is (in, out) as in Keras."""
+    return (
+        Weight(f"{path}/kernel", f"{name}.weight", part=part),
+        Weight(f"{path}/bias", f"{name}.bias", part=part),
     )
-    | because("n_positions under an old name", "n_ctx")
+
+
+LAYERS = (
+    *_conv("encoder_{}/attention/query", "h.{}.attn.c_attn", part=(0, 3)),
+    *_conv("encoder_{}/attention/key", "h.{}.attn.c_attn", part=(1, 3)),
+    *_conv("encoder_{}/attention/value", "h.{}.attn.c_attn", part=(2, 3)),
+    *_conv("encoder_{}/attention/output", "h.{}.attn.c_proj"),
+    *norm("encoder_{}/attention_norm", "h.{}.ln_1"),
+    *_conv("encoder_{}/feed_forward/intermediate", "h.{}.mlp.c_fc"),
+    *_conv("encoder_{}/feed_forward/output", "h.{}.mlp.c_proj"),
+    *norm("encoder_{}/feed_forward_norm", "h.{}.ln_2"),
 )
-
-
-def _weights(config, head, token_table, position_table):
-    yield Weight("embeddings/token_table", f"{token_table}.weight")
-    yield Weight("embeddings/position_table", f"{position_table}.weight")
-    for i in range(config.num_layers):
-        ours, theirs = f"encoder_{i}", f"h.{i}"
-        for k, part in enumerate(("query", "key", "value")):
-            for variable, name in (("kernel", "weight"), ("bias", "bias")):
-                path = f"{ours}/attention/{part}/{variable}"
-                yield Weight(path, f"{theirs}.attn.c_attn.{name}", part=(k, 3))
-        yield from _dense(f"{ours}/attention/output", f"{theirs}.attn.c_proj")
-        yield from norm(f"{ours}/attention_norm", f"{theirs}.ln_1")
-        yield from _dense(f"{ours}/feed_forward/intermediate", f"{theirs}.mlp.c_fc")
-        yield from _dense(f"{ours}/feed_forward/output", f"{theirs}.mlp.c_proj")
-        yield from norm(f"{ours}/feed_forward_norm", f"{theirs}.ln_2")
-    if head == "classifier":
-        yield Weight("classifier/kernel", "score.weight", transpose=True, head=True)
-    yield from token_heads(head)
-    if head == "causal_lm":
-        yield from output_table(config, "lm_head.weight")
-
-
-def _dense(path, name):
-    """Yield the kernel and bias of their Conv1D, whose kernel is (in, out) as in Keras."""
-    yield Weight(f"{path}/kernel", f"{name}.weight")
-    yield Weight(f"{path}/bias", f"{name}.bias")
-
-
-def gpt_weights(config, head):
-    yield from _weights(config, head, "tokens_embed", "positions_embed")
-
-
-def gpt2_weights(config, head):
-    yield from _weights(config, head, "wte", "wpe")
-    yield from norm("final_norm", "ln_f")
+HEADS = heads(
+    classifier=(kernel("classifier", "score"),), causal_lm=(kernel("lm_output", "lm_head"),)
+)
 
 
 def _decode(ours, fields):
@@ -89,13 +73,7 @@ def _decode(ours, fields):
 
 
 def _encode(theirs, config):
-    if config.intermediate_dim != 4 * config.hidden_dim or config.activation == "gelu":
-        raise InputError(
-            f"A GPT of `transformers` has intermediate_dim=4 * hidden_dim and no exact GELU, but "
-            f"this has {config.intermediate_dim} and activation={config.activation!r}."
-        )
-    activation = "gelu" if config.activation == "gelu_tanh" else config.activation
-    return theirs | {"afn": activation}
+    return theirs | {"afn": "gelu" if config.activation == "gelu_tanh" else config.activation}
 
 
 def _decode_gpt2(ours, fields):
@@ -113,14 +91,19 @@ GPT = Family(
     config=GptConfig,
     prefix="transformer.",
     fields=FIELDS,
-    weights=gpt_weights,
+    encoder=(
+        Weight("embeddings/token_table", "tokens_embed.weight"),
+        Weight("embeddings/position_table", "positions_embed.weight"),
+        *LAYERS,
+    ),
+    heads=HEADS,
     architectures={
         None: "OpenAIGPTModel",
         "classifier": "OpenAIGPTForSequenceClassification",
         "causal_lm": "OpenAIGPTLMHeadModel",
     },
-    harmless=HARMLESS
-    | because("of the vocabulary, which vocab_size counts", "n_special", "predict_special_tokens"),
+    # They are of the vocabulary, which vocab_size counts.
+    harmless={*HARMLESS, "n_special", "predict_special_tokens"},
     aliases=ALIASES,
     defaults={"afn": "gelu"},
     decode=_decode,
@@ -132,7 +115,13 @@ GPT2 = Family(
     prefix="transformer.",
     fields=FIELDS
     | {"activation_function": "activation", "classifier_dropout": "classifier_dropout"},
-    weights=gpt2_weights,
+    encoder=(
+        Weight("embeddings/token_table", "wte.weight"),
+        Weight("embeddings/position_table", "wpe.weight"),
+        *LAYERS,
+        *norm("final_norm", "ln_f"),
+    ),
+    heads=HEADS,
     architectures={
         None: "GPT2Model",
         "classifier": "GPT2ForSequenceClassification",
@@ -147,8 +136,8 @@ GPT2 = Family(
         # A tagger's, where there is no classifier_dropout.
         "hidden_dropout": None,
     },
-    harmless=HARMLESS
-    | because("in what order the same products are scaled", "reorder_and_upcast_attn"),
+    # The same products are scaled, in another order.
+    harmless={*HARMLESS, "reorder_and_upcast_attn"},
     aliases=ALIASES,
     defaults={"n_inner": None},
     decode=_decode_gpt2,

@@ -7,10 +7,10 @@ from tfnlp.checkpoints.family import (
     COMMON_HARMLESS,
     Family,
     Weight,
-    because,
     dense,
+    heads,
+    kernel,
     norm,
-    output_table,
 )
 from tfnlp.configs import TransformerConfig
 from tfnlp.functional.positions import sinusoid_table
@@ -56,12 +56,13 @@ FIXED = COMMON_FIXED | {
     "encoder_layerdrop": 0.0,
     "decoder_layerdrop": 0.0,
 }
-HARMLESS = {name: why for name, why in COMMON_HARMLESS.items() if name not in FIELDS} | because(
-    "of BART's code, which old versions ran; no code of today's reads it",
+HARMLESS = {
+    *(COMMON_HARMLESS - FIELDS.keys()),
+    # They are of BART's code, which old versions ran; no code of today's reads them.
     *("add_bias_logits", "add_final_layer_norm", "normalize_before", "normalize_embedding"),
     *("static_position_embeddings", "extra_pos_embeddings", "force_bos_token_to_be_generated"),
     *("classif_dropout", "classifier_dropout", "_num_labels"),
-)
+}
 # Defaults of fields that both lack in config.json.
 DEFAULTS = {
     "d_model": 1024,
@@ -78,41 +79,49 @@ DEFAULTS = {
 }
 
 
-def transformer_weights(config, head):
-    """Yield the `Weight`s of both families, which have the same names."""
+def _block(ours, theirs):
+    return (
+        *dense(f"{ours}/attention/query", f"{theirs}.self_attn.q_proj"),
+        *dense(f"{ours}/attention/key", f"{theirs}.self_attn.k_proj"),
+        *dense(f"{ours}/attention/value", f"{theirs}.self_attn.v_proj"),
+        *dense(f"{ours}/attention/output", f"{theirs}.self_attn.out_proj"),
+        *norm(f"{ours}/attention_norm", f"{theirs}.self_attn_layer_norm"),
+        *dense(f"{ours}/feed_forward/intermediate", f"{theirs}.fc1"),
+        *dense(f"{ours}/feed_forward/output", f"{theirs}.fc2"),
+        *norm(f"{ours}/feed_forward_norm", f"{theirs}.final_layer_norm"),
+    )
+
+
+# Both families have the same names.
+ENCODER = (
+    # Old files hold the one table under all three names.
+    Weight(
+        "embeddings/token_table", "shared.weight", other_names=("decoder.embed_tokens.weight",)
+    ),
+    Weight("encoder_embeddings/token_table", "encoder.embed_tokens.weight"),
+    *_block("encoder_{}", "encoder.layers.{}"),
+    *_block("decoder_{}", "decoder.layers.{}"),
+    *dense("decoder_{}/cross_attention/query", "decoder.layers.{}.encoder_attn.q_proj"),
+    *dense("decoder_{}/cross_attention/key", "decoder.layers.{}.encoder_attn.k_proj"),
+    *dense("decoder_{}/cross_attention/value", "decoder.layers.{}.encoder_attn.v_proj"),
+    *dense("decoder_{}/cross_attention/output", "decoder.layers.{}.encoder_attn.out_proj"),
+    *norm("decoder_{}/cross_attention_norm", "decoder.layers.{}.encoder_attn_layer_norm"),
+    *norm("encoder_norm", "encoder.layer_norm"),
+    *norm("decoder_norm", "decoder.layer_norm"),
+)
+HEADS = heads(
+    sequence_to_sequence=(
+        kernel("lm_output", "lm_head"),
+        Weight("lm_bias/bias", "final_logits_bias", axes="1V"),
+    )
+)
+
+
+def _separate_tables(config):
+    """Return the decoder's table where the encoder has another one."""
     if config.share_embeddings:
-        # Old files hold the one table under all three names.
-        copies = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
-        yield Weight("embeddings/token_table", "shared.weight", other_names=copies)
-    else:
-        yield Weight("embeddings/token_table", "decoder.embed_tokens.weight")
-        yield Weight("encoder_embeddings/token_table", "encoder.embed_tokens.weight")
-    for side, count in (("encoder", config.num_layers), ("decoder", config.decoder.num_layers)):
-        for i in range(count):
-            yield from _block(f"{side}_{i}", f"{side}.layers.{i}", crosses=side == "decoder")
-        if config.norm_first:
-            yield from norm(f"{side}_norm", f"{side}.layer_norm")
-    if head == "sequence_to_sequence":
-        yield from output_table(config, "lm_head.weight")
-        if config.output_bias:
-            size = config.decoder.vocabulary_size
-            yield Weight("lm_bias/bias", "final_logits_bias", shape=(1, size), head=True)
-
-
-def _block(ours, theirs, crosses):
-    yield from _attention(f"{ours}/attention", f"{theirs}.self_attn")
-    yield from norm(f"{ours}/attention_norm", f"{theirs}.self_attn_layer_norm")
-    if crosses:
-        yield from _attention(f"{ours}/cross_attention", f"{theirs}.encoder_attn")
-        yield from norm(f"{ours}/cross_attention_norm", f"{theirs}.encoder_attn_layer_norm")
-    yield from dense(f"{ours}/feed_forward/intermediate", f"{theirs}.fc1")
-    yield from dense(f"{ours}/feed_forward/output", f"{theirs}.fc2")
-    yield from norm(f"{ours}/feed_forward_norm", f"{theirs}.final_layer_norm")
-
-
-def _attention(ours, theirs):
-    for part, name in (("query", "q"), ("key", "k"), ("value", "v"), ("output", "out")):
-        yield from dense(f"{ours}/{part}", f"{theirs}.{name}_proj")
+        return ()
+    return (Weight("embeddings/token_table", "decoder.embed_tokens.weight"),)
 
 
 def _decode(ours, fields):
@@ -120,14 +129,10 @@ def _decode(ours, fields):
         raise InputError(f"eos_token_id={fields['eos_token_id']!r} is not supported; only one is.")
     if not ours.get("tie_embeddings", True):  # then no tables are tied
         ours["share_embeddings"] = False
-    if ours.get("share_embeddings", True):
-        size = ours.get("vocabulary_size")
-        target_size = ours.pop("target_vocabulary_size", size)
-        if target_size != size:
-            raise InputError(
-                f"decoder_vocab_size={target_size} differs from vocab_size={size}, but encoder "
-                "and decoder share their table; set share_encoder_decoder_embeddings to false."
-            )
+    if ours.get("target_vocabulary_size") == ours.get("vocabulary_size"):
+        ours.pop("target_vocabulary_size", None)
+    # A Pegasus is a Marian whose norms come first.
+    ours["norm_first"] = fields.get("model_type") == "pegasus"
     return ours
 
 
@@ -180,10 +185,10 @@ def _with_stored_bias(config, names):
 MARIAN = Family(
     model_type="marian",
     config=TransformerConfig,
-    only={"norm_first": False},
     prefix=PREFIX,
     fields=MARIAN_FIELDS,
-    weights=transformer_weights,
+    encoder=ENCODER,
+    heads=HEADS,
     architectures={None: "MarianModel", "sequence_to_sequence": "MarianMTModel"},
     fixed=FIXED,
     harmless=HARMLESS,
@@ -194,15 +199,16 @@ MARIAN = Family(
     decode=_decode,
     encode=_encode,
     adapt=_with_stored_bias,
+    variant=_separate_tables,
     generation=_generation,
 )
 PEGASUS = Family(
     model_type="pegasus",
     config=TransformerConfig,
-    only={"norm_first": True},
     prefix=PREFIX,
     fields=FIELDS,
-    weights=transformer_weights,
+    encoder=ENCODER,
+    heads=HEADS,
     architectures={
         None: "PegasusModel",
         "sequence_to_sequence": "PegasusForConditionalGeneration",
@@ -215,6 +221,7 @@ PEGASUS = Family(
     decode=_decode,
     encode=_encode,
     adapt=_with_stored_bias,
+    variant=_separate_tables,
     constants=_sinusoids,
     generation=_generation,
 )

@@ -5,23 +5,16 @@ import dataclasses
 import numpy as np
 from absl import logging
 
+from tfnlp import checkpoints
 from tfnlp.checkpoints.checkpoint_config import (
-    describe_head,
     find_checkpoint,
     may_have_head,
     read_architecture,
     read_family,
     read_labels,
 )
-from tfnlp.checkpoints.keras_hub_preset import read_preset
-from tfnlp.checkpoints.keras_hub_weights import PRESET_WEIGHTS, PresetReader, preset_files
 from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, untouched, weight_names
-from tfnlp.checkpoints.weight_assignment import (
-    HEAD_LAYERS,
-    assign_weights,
-    encoder_prefix,
-    stored_name,
-)
+from tfnlp.checkpoints.weight_assignment import HEAD_LAYERS, assign_weights, stored_names
 from tfnlp.layers.core.initializers import no_fresh_weights
 from tfnlp.models import build_model
 from tfnlp.quantization.fake_quantization import set_ranges
@@ -61,14 +54,13 @@ def load_model(folder, head=None, num_classes=None, **options):
     config = family.adapt(config, reader.names())
     config = _untied_as_stored(config, family, head, reader)
     has_head = may_have_head(folder, family, head)
-    stored_classes = _stored_classes(family, head, reader) if has_head else None
+    stored_classes = _stored_classes(config, family, head, reader) if has_head else None
     num_classes = num_classes or stored_classes
     if head in ("classifier", "tagger") and not num_classes:
         labels = read_labels(folder) if has_head else None
         if labels is None:
             raise InputError(
-                f"{reader.description} has no {head} head, but is "
-                f"{describe_head(folder, family)}; give num_classes to start a new one."
+                f"{reader.description} has no {head} head; give num_classes to start a new one."
             )
         num_classes = len(labels)
     with no_fresh_weights(untouched):
@@ -104,13 +96,13 @@ def read_pooler(folder):
     Returns:
         A dict of tensors by their names, as `save_model` takes it; empty where there is none.
     """
-    _, family, config, reader = _open_checkpoint(folder)
-    prefix, names, tensors = encoder_prefix(family, reader), set(reader.names()), {}
-    for weight in family.weights(config, None):
-        name = stored_name(weight, prefix, names)
-        if name and weight.path.startswith("pooler/"):
-            tensors[family.prefix + weight.name] = reader.read(name)
-    return tensors
+    _, family, _, reader = _open_checkpoint(folder)
+    stored = stored_names(family, reader)
+    return {
+        family.prefix + weight.name: reader.read(name)
+        for weight in family.encoder
+        if weight.layer == "pooler" and (name := weight.find(stored))
+    }
 
 
 def _open_checkpoint(source):
@@ -118,18 +110,17 @@ def _open_checkpoint(source):
     folder = find_checkpoint(source)
     # Before the weights, which may be large, are fetched.
     family, config = read_family(folder)
-    is_preset = is_preset_file(folder / "config.json")
+    list_files, single = weight_names, WEIGHTS
+    if is_preset := is_preset_file(folder / "config.json"):
+        presets = checkpoints.keras_hub_preset
+        list_files, single = presets.preset_files, presets.PRESET_WEIGHTS
     if is_hub_name(source):
-        list_files, single = (
-            (preset_files, PRESET_WEIGHTS) if is_preset else (weight_names, WEIGHTS)
-        )
         if single not in list_files(folder):
             fetch_whole(source, folder, single, list_files(folder))
         fetch_weights(source, folder, list_files(folder))
         logging.info("%s is at commit %s.", source, folder.name)
-    if is_preset:
-        return folder, family, config, PresetReader(folder, read_preset(folder)[0], config)
-    return folder, family, config, TensorReader(folder)
+    reader = presets.PresetReader(folder, family, config) if is_preset else TensorReader(folder)
+    return folder, family, config, reader
 
 
 def _untied_as_stored(config, family, head, reader):
@@ -137,17 +128,11 @@ def _untied_as_stored(config, family, head, reader):
 
     `transformers` 5 does the same, even against config.json.
     """
-    one_table = not (config.enhanced_mask_decoder or config.adaptive_softmax)
-    predicts = head == config.language_model or (
-        head == "pretraining" and config.pretrained_on_pairs
-    )
-    if not (config.tie_embeddings and predicts and one_table):
+    rows, stored = family.rows(config, head), stored_names(family, reader)
+    if not config.tie_embeddings or config.enhanced_mask_decoder or "lm_output/kernel" not in rows:
         return config
-    prefix, names = encoder_prefix(family, reader), reader.names()
-    untied = dataclasses.replace(config, tie_embeddings=False)
-    weights = {weight.path: weight for weight in family.weights(untied, head)}
-    table = stored_name(weights["embeddings/token_table"], prefix, names)
-    output = stored_name(weights["lm_output/kernel"], "", names)
+    table = rows["embeddings/token_table"].find(stored)
+    output = rows["lm_output/kernel"].find(stored)
     if not (table and output) or np.array_equal(reader.read(table), reader.read(output)):
         return config
     logging.warning(
@@ -157,16 +142,15 @@ def _untied_as_stored(config, family, head, reader):
         output,
         table,
     )
-    return untied
+    return dataclasses.replace(config, tie_embeddings=False)
 
 
-def _stored_classes(family, head, reader):
+def _stored_classes(config, family, head, reader):
     """Return the number of classes of a stored classifier or tagger; None without one."""
     if head not in ("classifier", "tagger"):
         return None
-    weights = family.weights(family.config(), head)
-    last = next(w for w in weights if w.path == "classifier/kernel")
-    if last.name not in reader.names():
+    last = family.rows(config, head).get("classifier/kernel")
+    if last is None or last.name not in reader.names():
         return None
     return reader.shape(last.name)[0 if last.transpose else -1]
 

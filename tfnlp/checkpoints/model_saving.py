@@ -5,10 +5,9 @@ import pathlib
 
 import numpy as np
 
-from tfnlp.checkpoints.families import family_of
-from tfnlp.checkpoints.family import read_fields, write_fields
+from tfnlp.checkpoints.family import family_of, read_fields, write_fields
 from tfnlp.checkpoints.tensors import WEIGHTS, write_tensors
-from tfnlp.checkpoints.weight_assignment import part_axis
+from tfnlp.checkpoints.weight_assignment import as_stored
 from tfnlp.layers import GradientDisentangledEmbedding
 from tfnlp.models import config_of
 from tfnlp.quantization.fake_quantization import get_ranges
@@ -38,12 +37,10 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, p
             for something in its config, or the tokenizer is another family's.
     """
     folder = pathlib.Path(folder)
+    fields = check_saves(model)
     config = config_of(model)
     family = family_of(config)
-    check_saves(model)
-    fields = write_fields(family, config)
     tensors = (pooler or {}) | _tensors(model, family) | family.constants(config, model.head)
-    _check_read_back(family, config, fields, tensors)
     fields["architectures"] = [family.architectures[model.head]]
     if model.head in ("classifier", "tagger"):
         fields |= _label_fields(model, labels)
@@ -67,8 +64,12 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, p
 def check_saves(model):
     """Check that `save_model` supports the model's head and config.
 
+    Returns:
+        The fields of its config.json, a dict.
+
     Raises:
-        InputError: if it does not.
+        InputError: if `transformers` has no such head, or config.json would be read back as
+            another config.
     """
     config = config_of(model)
     family = family_of(config)
@@ -77,13 +78,9 @@ def check_saves(model):
             f"`transformers` has no {family.model_type} with the head {model.head!r}, so it "
             "cannot be saved as its folder; save the model as a .keras file."
         )
-    write_fields(family, config)
-
-
-def _check_read_back(family, config, fields, tensors):
-    """Raise an InputError unless the written folder would be read as the same config."""
+    fields = write_fields(family, config)
     written, _ = read_fields(family, fields, "config.json")
-    written = family.adapt(written, list(tensors))
+    written = family.adapt(written, [weight.name for weight in family.weights(model).values()])
     differences = [
         f"{name}={value!r} (read back as {getattr(written, name)!r})"
         for name, value in vars(config).items()
@@ -95,6 +92,7 @@ def _check_read_back(family, config, fields, tensors):
             f"config.json of a {family.model_type} has no field for {', '.join(differences)}; "
             "save the model as a .keras file, or build it with the value that is read back."
         )
+    return fields
 
 
 def _label_fields(model, labels):
@@ -115,14 +113,14 @@ def _tensors(model, family):
     for layer in model.layers:
         if isinstance(layer, GradientDisentangledEmbedding):  # whole tables, not differences
             variables |= {f"{layer.path}/{name}": table for name, table in layer.sums().items()}
-    parts = collections.defaultdict(list)
-    for weight in family.weights(model.text_config, model.head):
-        value = np.asarray(variables[weight.path])
-        value = value.T if weight.transpose else value
-        value = value.reshape(weight.shape) if weight.shape else value
+    config, parts = model.text_config, collections.defaultdict(list)
+    weights = family.weights(model).values()
+    for weight in sorted(weights, key=lambda weight: weight.part or (0, 1)):
+        value = as_stored(np.asarray(variables[weight.path]), weight, config)
         prefix = family.prefix if model.head and not weight.head else ""
-        for name in (weight.name, *(weight.other_names if weight.all_names else ())):
-            parts[prefix + name, part_axis(weight)].append(value)
+        written_twice = weight.untied_name and not config.tie_embeddings
+        for name in (weight.name, *([weight.untied_name] if written_twice else ())):
+            parts[prefix + name, weight.part_axis].append(value)
     return {
         name: np.ascontiguousarray(np.concatenate(values, axis) if values[1:] else values[0])
         for (name, axis), values in parts.items()

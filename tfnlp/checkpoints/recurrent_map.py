@@ -2,68 +2,34 @@
 
 import dataclasses
 
-from tfnlp.checkpoints.family import Family, Weight
+from tfnlp.checkpoints.family import Family, Weight, of_head
 from tfnlp.configs import RecurrentConfig, RecurrentTranslatorConfig
-from tfnlp.configs.recurrent_config import STATES
-
-# Keras' names of the cells within its layers.
-CELL_NAMES = {"rnn": "simple_rnn_cell", "lstm": "lstm_cell", "gru": "gru_cell"}
-CELL_WEIGHTS = ("kernel", "recurrent_kernel", "bias")
 
 
-def recurrent_weights(config, head):
-    yield _weight("embeddings/token_table")
-    yield from _layers(config, "")
-    if head in ("classifier", "tagger", "chooser"):
-        yield from _dense("classifier", head=True)
-    elif head == "answerer":
-        yield from _dense("span", head=True)
-    elif head == "causal_lm":
-        yield from _output(config)
+def _same(*paths):
+    """Return `Weight`s with our names, dots for slashes."""
+    return tuple(Weight(path, path.replace("/", ".")) for path in paths)
 
 
-def translator_weights(config, head):
-    yield _weight("embeddings/token_table")
-    if not config.share_embeddings:
-        yield _weight("encoder_embeddings/token_table")
-    yield from _layers(config, "encoder_")
-    if config.bidirectional:
-        for i in range(config.num_layers):
-            for k in range(STATES[config.cell]):
-                yield from _dense(f"bridge_{i}_{k}")
-    for i in range(config.num_layers):
-        for name in CELL_WEIGHTS:
-            yield _weight(f"decoder/cell_{i}/{name}")
-    parts = {"general": ("key",), "concat": ("query", "key", "direction")}
-    for part in parts.get(config.attention, ()):
-        yield _weight(f"decoder/attention/{part}/kernel")
-    if config.attention is not None:
-        yield _weight("decoder/combine/kernel")
-    if head == "sequence_to_sequence":
-        yield from _output(config)
+def _cell(path):
+    return _same(f"{path}/kernel", f"{path}/recurrent_kernel", f"{path}/bias")
 
 
-def _layers(config, prefix):
-    for i in range(config.num_layers):
-        for direction in config.directions:
-            for name in CELL_WEIGHTS:
-                yield _weight(f"{prefix}{direction}_{i}/{CELL_NAMES[config.cell]}/{name}")
-
-
-def _output(config):
-    if not config.tie_embeddings:
-        yield _weight("lm_output/kernel", head=True)
-    if config.output_bias:
-        yield _weight("lm_bias/bias", head=True)
-
-
-def _dense(path, head=False):
-    yield _weight(f"{path}/kernel", head)
-    yield _weight(f"{path}/bias", head)
-
-
-def _weight(path, head=False):
-    return Weight(path, path.replace("/", "."), head=head)
+ENCODER = (
+    *_same("embeddings/token_table", "encoder_embeddings/token_table"),
+    *(
+        weight
+        for direction in ("forward", "backward", "encoder_forward", "encoder_backward")
+        for cell in ("simple_rnn_cell", "lstm_cell", "gru_cell")  # Keras' names
+        for weight in _cell(f"{direction}_{{}}/{cell}")
+    ),
+    *_same("bridge_{}_{}/kernel", "bridge_{}_{}/bias"),
+    *_cell("decoder/cell_{}"),
+    *_same("decoder/attention/query/kernel", "decoder/attention/key/kernel"),
+    *_same("decoder/attention/direction/kernel", "decoder/combine/kernel"),
+)
+CLASSIFIER = of_head(_same("classifier/kernel", "classifier/bias"))
+LM = of_head(_same("lm_output/kernel", "lm_bias/bias"))
 
 
 def _fields(config):
@@ -87,7 +53,12 @@ RECURRENT = Family(
     config=RecurrentConfig,
     prefix="recurrent.",
     fields=_fields(RecurrentConfig),
-    weights=recurrent_weights,
+    encoder=ENCODER,
+    heads={
+        **dict.fromkeys(("classifier", "tagger", "chooser"), CLASSIFIER),
+        "answerer": of_head(_same("span/kernel", "span/bias")),
+        "causal_lm": LM,
+    },
     architectures={
         None: "RecurrentModel",
         "classifier": "RecurrentForSequenceClassification",
@@ -102,7 +73,8 @@ RECURRENT_TRANSLATOR = Family(
     config=RecurrentTranslatorConfig,
     prefix="recurrent.",
     fields=_fields(RecurrentTranslatorConfig),
-    weights=translator_weights,
+    encoder=ENCODER,
+    heads={"sequence_to_sequence": LM},
     architectures={
         None: "RecurrentTranslatorModel",
         "sequence_to_sequence": "RecurrentTranslatorForConditionalGeneration",

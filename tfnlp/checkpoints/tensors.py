@@ -45,68 +45,59 @@ class TensorReader:
         folder: holds `model.safetensors`, or `model.safetensors.index.json` and its shards.
 
     Raises:
-        InputError: if there is no safetensors file, or one is missing, cut short or corrupt.
+        InputError: if a safetensors file is missing, cut short or corrupt, or is a pickle.
     """
 
     def __init__(self, folder):
         folder = pathlib.Path(folder)
-        self._files = [self._open(path) for path in _weight_files(folder)]
-        self._file_of = {name: file for file in self._files for name in file[1].keys()}  # noqa: SIM118
-        self._headers = {}
-        self.description = str(folder / (WEIGHTS if len(self._files) == 1 else INDEX))
-
-    def _open(self, path):
-        try:
-            return path, safetensors.safe_open(str(path), framework="numpy")
-        except FileNotFoundError:
-            raise InputError(
-                f"{path} is missing, though {INDEX} names it; copy it into the folder."
-            ) from None
-        except (safetensors.SafetensorError, OSError) as e:
-            raise InputError(
-                f"{path} is not a whole safetensors file ({e}); it may be cut short or a "
-                "pickle: copy it again, or save the model with safetensors."
-            ) from None
+        names = weight_names(folder)
+        pickles = [folder / name for name in PICKLES if (folder / name).exists()]
+        if pickles and names == [WEIGHTS] and not (folder / WEIGHTS).exists():
+            raise refused_pickle(pickles[0])
+        self.description = str(folder / (WEIGHTS if len(names) == 1 else INDEX))
+        self._paths = [folder / name for name in names]
+        self._tensors = {
+            name: (path, *tensor) for path in self._paths for name, tensor in _tensors(path)
+        }
 
     def size(self):
         """Return the size of all files together in bytes."""
-        return sum(path.stat().st_size for path, _ in self._files)
+        return sum(path.stat().st_size for path in self._paths)
 
     def names(self):
         """Return the names of all tensors."""
-        return list(self._file_of)
+        return list(self._tensors)
 
     def shape(self, name):
         """Return a tensor's shape, from the header alone."""
-        return tuple(self._file_of[name][1].get_slice(name).get_shape())
+        return self._tensors[name][-1]
 
     def read(self, name):
         """Return a tensor as a NumPy array; bfloat16, which NumPy lacks, as float32."""
-        path, _ = self._file_of[name]
-        try:
-            start, header = self._header(path)
-            entry = header[name]
-            # Read, not mapped: pages of a mapped file would stay in memory beside the model.
-            value = np.fromfile(
-                path,
-                DTYPES[entry["dtype"]],
-                math.prod(entry["shape"]),
-                offset=start + entry["data_offsets"][0],
-            ).reshape(entry["shape"])
-        except (ValueError, KeyError, OSError) as e:
-            raise InputError(f"{path}: tensor {name} cannot be read ({e}).") from None
-        if entry["dtype"] == "BF16":
-            # A bfloat16 is the upper half of a float32.
-            value = (value.astype("uint32") << 16).view("float32")
-        return value
+        path, offset, dtype, shape = self._tensors[name]
+        # Read, not mapped: pages of a mapped file would stay in memory beside the model.
+        value = np.fromfile(path, DTYPES[dtype], math.prod(shape), offset=offset).reshape(shape)
+        return from_bfloat16(value) if dtype == "BF16" else value
 
-    def _header(self, path):
-        """Return the offset of a file's data and its header."""
-        if path not in self._headers:
-            with open(path, "rb") as file:
-                length = int.from_bytes(file.read(8), "little")
-                self._headers[path] = 8 + length, json.loads(file.read(length))
-        return self._headers[path]
+
+def _tensors(path):
+    """Yield the name, and the (offset, type, shape), of each tensor of a file."""
+    try:
+        safetensors.safe_open(str(path), framework="numpy")  # checks that it is whole
+    except (safetensors.SafetensorError, OSError) as e:
+        raise InputError(f"{path} is not a whole safetensors file ({e}); copy it again.") from None
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))
+    for name, entry in header.items():
+        if name != "__metadata__":
+            start = 8 + length + entry["data_offsets"][0]
+            yield name, (start, entry["dtype"], tuple(entry["shape"]))
+
+
+def from_bfloat16(value):
+    """Return two bytes each as float32: a bfloat16 is the upper half of one."""
+    return (value.view("<u2").astype("uint32") << 16).view("float32")
 
 
 def untouched(shape, dtype):
@@ -125,17 +116,4 @@ def weight_names(folder):
     """
     if (folder / WEIGHTS).exists() or not (folder / INDEX).exists():
         return [WEIGHTS]
-    weight_map = read_json(folder / INDEX).get("weight_map")
-    if not isinstance(weight_map, dict) or not weight_map:
-        raise InputError(f"{folder / INDEX} has no weight_map; copy the file again.")
-    return sorted(set(weight_map.values()))
-
-
-def _weight_files(folder):
-    names = weight_names(folder)
-    if names != [WEIGHTS] or (folder / WEIGHTS).exists():
-        return [folder / name for name in names]
-    for name in PICKLES:
-        if (folder / name).exists():
-            raise refused_pickle(folder / name)
-    raise InputError(f"{folder} holds no {WEIGHTS} (nor {INDEX}); copy the weights into it.")
+    return sorted(set(read_json(folder / INDEX)["weight_map"].values()))

@@ -5,11 +5,11 @@ from tfnlp.checkpoints.family import (
     COMMON_HARMLESS,
     Family,
     Weight,
-    because,
     check_only,
     dense,
+    heads,
+    kernel,
     norm,
-    token_heads,
 )
 from tfnlp.configs import TransformerXLConfig
 from tfnlp.utils.errors import InputError
@@ -36,51 +36,39 @@ FIELDS = {
 }
 
 
-def weights(config, head):
-    clusters = range(len(config.cutoffs) + 1)
-    projected = config.div_value != 1 or config.embedding_dim not in (None, config.hidden_dim)
-    for i in clusters:
-        yield Weight(f"embeddings/table_{i}", f"word_emb.emb_layers.{i}.weight")
-        if projected:
-            name = f"word_emb.emb_projs.{i}"
-            yield Weight(f"embeddings/projection_{i}", name, transpose=True)
-    biases = {"content_bias": "r_w_bias", "position_bias": "r_r_bias"}
-    if config.share_biases:
-        for part, name in biases.items():
-            yield Weight(f"biases/{part}", name)
-    for i in range(config.num_layers):
-        ours, theirs = f"encoder_{i}/attention", f"layers.{i}.dec_attn"
-        for k, part in enumerate(("query", "key", "value")):
-            name = f"{theirs}.qkv_net.weight"
-            yield Weight(f"{ours}/{part}/kernel", name, transpose=True, part=(k, 3))
-        yield Weight(f"{ours}/position/kernel", f"{theirs}.r_net.weight", transpose=True)
-        yield Weight(f"{ours}/output/kernel", f"{theirs}.o_net.weight", transpose=True)
-        if not config.share_biases:
-            for part, name in biases.items():
-                yield Weight(f"{ours}/{part}", f"{theirs}.{name}")
-        yield from norm(f"encoder_{i}/attention_norm", f"{theirs}.layer_norm")
-        ours, theirs = f"encoder_{i}/feed_forward", f"layers.{i}.pos_ff"
-        yield from dense(f"{ours}/intermediate", f"{theirs}.CoreNet.0")
-        yield from dense(f"{ours}/output", f"{theirs}.CoreNet.3")
-        yield from norm(f"{ours}_norm", f"{theirs}.layer_norm")
-    if head == "classifier":
-        yield Weight("classifier/kernel", "score.weight", transpose=True, head=True)
-    yield from token_heads(head)
-    if head == "causal_lm":
-        yield from _softmax(config, clusters, projected)
-
-
-def _softmax(config, clusters, projected):
-    for i in clusters:
-        yield Weight(f"lm_softmax/bias_{i}", f"crit.out_layers.{i}.bias", head=True)
-        if not config.tie_embeddings:
-            yield Weight(f"lm_softmax/table_{i}", f"crit.out_layers.{i}.weight", head=True)
-        if projected and (i == 0 or not config.tie_projections):
-            path = f"lm_softmax/projection_{i}"
-            yield Weight(path, f"crit.out_projs.{i}", transpose=True, head=True)
-    if config.cutoffs:
-        yield Weight("lm_softmax/cluster_kernel", "crit.cluster_weight", head=True)
-        yield Weight("lm_softmax/cluster_bias", "crit.cluster_bias", head=True)
+ENCODER = (
+    Weight("embeddings/table_{}", "word_emb.emb_layers.{}.weight"),
+    Weight("embeddings/projection_{}", "word_emb.emb_projs.{}", transpose=True),
+    Weight("biases/content_bias", "r_w_bias"),
+    Weight("biases/position_bias", "r_r_bias"),
+    *(
+        Weight(
+            f"encoder_{{}}/attention/{part}/kernel",
+            "layers.{}.dec_attn.qkv_net.weight",
+            transpose=True,
+            part=(i, 3),
+        )
+        for i, part in enumerate(("query", "key", "value"))
+    ),
+    kernel("encoder_{}/attention/position", "layers.{}.dec_attn.r_net"),
+    kernel("encoder_{}/attention/output", "layers.{}.dec_attn.o_net"),
+    Weight("encoder_{}/attention/content_bias", "layers.{}.dec_attn.r_w_bias"),
+    Weight("encoder_{}/attention/position_bias", "layers.{}.dec_attn.r_r_bias"),
+    *norm("encoder_{}/attention_norm", "layers.{}.dec_attn.layer_norm"),
+    *dense("encoder_{}/feed_forward/intermediate", "layers.{}.pos_ff.CoreNet.0"),
+    *dense("encoder_{}/feed_forward/output", "layers.{}.pos_ff.CoreNet.3"),
+    *norm("encoder_{}/feed_forward_norm", "layers.{}.pos_ff.layer_norm"),
+)
+HEADS = heads(
+    classifier=(kernel("classifier", "score"),),
+    causal_lm=(
+        Weight("lm_softmax/bias_{}", "crit.out_layers.{}.bias"),
+        Weight("lm_softmax/table_{}", "crit.out_layers.{}.weight"),
+        Weight("lm_softmax/projection_{}", "crit.out_projs.{}", transpose=True),
+        Weight("lm_softmax/cluster_kernel", "crit.cluster_weight"),
+        Weight("lm_softmax/cluster_bias", "crit.cluster_bias"),
+    ),
+)
 
 
 def _decode(ours, fields):
@@ -118,7 +106,8 @@ TRANSFORMER_XL = Family(
     config=TransformerXLConfig,
     prefix="transformer.",
     fields=FIELDS,
-    weights=weights,
+    encoder=ENCODER,
+    heads=HEADS,
     architectures={
         None: "TransfoXLModel",
         "classifier": "TransfoXLForSequenceClassification",
@@ -126,15 +115,15 @@ TRANSFORMER_XL = Family(
     },
     fixed=COMMON_FIXED
     | {"attn_type": 0, "pre_lnorm": False, "sample_softmax": -1, "tie_weight": True},
-    harmless=COMMON_HARMLESS
-    | because(
-        "how fresh weights are drawn, which the stored ones replace",
+    harmless={
+        *COMMON_HARMLESS,
+        # They say how fresh weights are drawn, which the stored ones replace.
         *("init", "init_range", "proj_init_std"),
-    )
-    | because("whether the loss is summed", "trainer_compatible")
-    | because(
-        "of the first release's training; no code reads it", "ext_len", "tgt_len", "adaptive"
-    ),
+        # It says whether the loss is summed.
+        "trainer_compatible",
+        # They are of the first release's training; no code reads them.
+        *("ext_len", "tgt_len", "adaptive"),
+    },
     aliases={
         "n_token": "vocab_size",
         "hidden_size": "d_model",

@@ -13,6 +13,8 @@ HEAD_LAYERS = {
     *("discriminator_norm", "discriminator_transform", "discriminator", "lm_softmax"),
     *("decoder_positions", PAIR_HEAD),
 }
+# Layers of the encoder whose tensors a file may hold though the model lacks them.
+SPARE_LAYERS = {"pooler", "decoder_positions", "relative_positions", "encoder_embeddings"}
 # Weights of other heads.
 OTHER_HEADS = (
     *("cls.", "classifier.", "qa_outputs.", "pooler.", "lm_head.", "lm_loss.", "score."),
@@ -51,40 +53,50 @@ def assign_weights(model, family, reader, with_head):
         assignments = progress_bar(assignments, desc="Loading weights", unit="tensor")
     for variable, name, weight in assignments:
         variable.assign(_as_variable(reader.read(name), weight, variable.shape))
-    variables = {v.path: v for v in model.weights}
-    for weight in fresh:
-        layer = model.get_layer(weight.path.partition("/")[0])
-        variable = variables[weight.path]
+    for variable in fresh:
+        layer = model.get_layer(variable.path.partition("/")[0])
         # Biases and norms have their zeros and ones already.
-        if weight.path.endswith("kernel") or "/projection_" in weight.path:
+        if variable.path.endswith("kernel") or "/projection_" in variable.path:
             variable.assign(layer.kernel_initializer(variable.shape))
-        elif weight.path.endswith("_table"):
+        elif variable.path.endswith("_table"):
             variable.assign(layer.embeddings_initializer(variable.shape))
-    return [weight.name for weight in fresh]
+    weights = family.weights(model)
+    return [weights[v.path].name if v.path in weights else v.path for v in fresh]
+
+
+def stored_names(family, reader):
+    """Return {a name as in a `Weight`: the checkpoint's name, with a prefix or of old norms}."""
+    return {_plain(name, family): name for name in reader.names()}
+
+
+def _plain(name, family):
+    name = name.removeprefix(family.prefix).replace("LayerNorm.gamma", "LayerNorm.weight")
+    return name.replace("LayerNorm.beta", "LayerNorm.bias")
 
 
 def _match_tensors(model, family, reader, with_head):
-    """Return a (variable, tensor name, `Weight`) for each tensor, and the fresh `Weight`s."""
-    names, prefix = set(reader.names()), encoder_prefix(family, reader)
-    variables = {v.path: v for v in model.weights}
-    assignments, fresh = [], []
-    for weight in family.weights(model.text_config, model.head):
-        name = None
-        if with_head or not weight.head:
-            name = stored_name(weight, "" if weight.head else prefix, names)
-        if name is None:
-            if weight.path.partition("/")[0] not in HEAD_LAYERS:
-                raise InputError(f"{reader.description} lacks the tensor {prefix}{weight.name}.")
-            fresh.append(weight)
-            continue
-        shape = _stored_shape(weight, variables[weight.path].shape)
-        if reader.shape(name) != shape:
-            raise InputError(
-                f"{reader.description}: tensor {name} has shape {reader.shape(name)}, "
-                f"but config.json asks for {shape}."
-            )
-        assignments.append((variables[weight.path], name, weight))
-    missing = [w.name for w in fresh if w.head and not w.path.startswith(PAIR_HEAD)]
+    """Return a (variable, tensor name, `Weight`) for each tensor, and the fresh variables."""
+    stored, weights = stored_names(family, reader), family.weights(model)
+    assignments, fresh, missing = [], [], []
+    for variable in model.weights:
+        weight, layer = weights.get(variable.path), variable.path.partition("/")[0]
+        name = weight and (with_head or not weight.head) and weight.find(stored)
+        if name:
+            shape = weight.stored_shape(variable.shape, model.text_config)
+            if reader.shape(name) != shape:
+                raise InputError(
+                    f"{reader.description}: tensor {name} has shape {reader.shape(name)}, "
+                    f"but config.json asks for {shape}."
+                )
+            assignments.append((variable, name, weight))
+        elif layer in HEAD_LAYERS:
+            fresh.append(variable)
+            if weight and weight.head and layer != PAIR_HEAD:
+                missing.append(weight.name)
+        else:
+            prefixed = any(name.startswith(family.prefix) for name in reader.names())
+            name = family.prefix * prefixed + weight.name
+            raise InputError(f"{reader.description} lacks the tensor {name}.")
     if missing and any(weight.head for _, _, weight in assignments):
         raise InputError(
             f"{reader.description} has a {model.head} head without the tensor {missing[0]}; copy "
@@ -95,20 +107,14 @@ def _match_tensors(model, family, reader, with_head):
 
 def _check_left_over(model, family, reader, used):
     """Raise an InputError for tensors that neither this model nor one with another head has."""
-    prefix = encoder_prefix(family, reader)
-    others = {
-        prefix + name
-        for head in family.architectures
-        for weight in family.weights(model.text_config, head)
-        for name in (weight.name, *weight.other_names)
-        if not weight.head
-    }
-    others |= {prefix + name for name in family.unread(model.text_config)}
+    spare = SPARE_LAYERS - {layer.name for layer in model.layers}
+    known = {name for row in family.encoder if row.layer in spare for name in row.names}
+    others = (*OTHER_HEADS, *family.unread)
     left_over = [
         name
-        for name in set(reader.names()) - used - others
-        if not name.removeprefix(prefix).startswith(OTHER_HEADS)
-        and not name.startswith(OTHER_HEADS)
+        for name in set(reader.names()) - used
+        if _plain(name, family) not in known
+        and not _plain(name, family).startswith(others)
         and not name.endswith(BUFFERS)
     ]
     if left_over:
@@ -118,44 +124,18 @@ def _check_left_over(model, family, reader, used):
         )
 
 
-def encoder_prefix(family, reader):
-    """Return a checkpoint's prefix of encoder names."""
-    return family.prefix if any(n.startswith(family.prefix) for n in reader.names()) else ""
-
-
-def stored_name(weight, prefix, names):
-    """Return the name of a weight in a checkpoint, with or without prefix, old or new; or None."""
-    spellings = (*weight.other_names, weight.name)
-    for name in (start + spelling for spelling in spellings for start in (prefix, "")):
-        old = name.replace("LayerNorm.weight", "LayerNorm.gamma")
-        old = old.replace("LayerNorm.bias", "LayerNorm.beta")
-        for candidate in (name, old):
-            if candidate in names:
-                return candidate
-    return None
-
-
-def part_axis(weight):
-    """Return the axis of a stored tensor along which variables are parts."""
-    return 0 if weight.transpose else -1
-
-
 def _as_variable(tensor, weight, shape):
     """Return a stored tensor in the form of a variable."""
     if weight.part:
         index, count = weight.part
-        tensor = np.split(tensor, count, part_axis(weight))[index]
+        tensor = np.split(tensor, count, weight.part_axis)[index]
     if weight.transpose:
         # A matrix, or one with its rows (XLNet's heads) or its columns (a convolution's) cut up.
         return tensor.reshape(tensor.shape[0], -1).T if len(shape) == 2 else tensor.T
     return tensor.reshape(shape)
 
 
-def _stored_shape(weight, shape):
-    """Return the shape of a stored tensor for a variable's shape."""
-    if weight.shape:
-        return tuple(weight.shape)
-    shape = list(shape)[:: -1 if weight.transpose else 1]
-    if weight.part:
-        shape[part_axis(weight)] *= weight.part[1]
-    return tuple(shape)
+def as_stored(value, weight, config):
+    """Return a variable's value in the form of the stored tensor, or of its part of one."""
+    value = value.T if weight.transpose else value
+    return value.reshape(weight.stored_shape(value.shape, config)) if weight.axes else value

@@ -5,12 +5,11 @@ from tfnlp.checkpoints.family import (
     COMMON_HARMLESS,
     Family,
     Weight,
-    because,
     check_only,
     dense,
+    heads,
+    kernel,
     norm,
-    output_table,
-    token_heads,
 )
 from tfnlp.configs import XLNetConfig
 
@@ -31,48 +30,31 @@ FIELDS = {
     "reuse_len": "reuse_length",
     "tie_word_embeddings": "tie_embeddings",
 }
-ARCHITECTURES = {
-    None: "XLNetModel",
-    "classifier": "XLNetForSequenceClassification",
-    "tagger": "XLNetForTokenClassification",
-    "answerer": "XLNetForQuestionAnsweringSimple",
-    "chooser": "XLNetForMultipleChoice",
-    "permutation_lm": "XLNetLMHeadModel",
-}
-
-
-def weights(config, head):
-    size = config.hidden_dim // config.num_heads
-    cube = (config.hidden_dim, config.num_heads, size)
-    yield Weight("embeddings/token_table", "word_embedding.weight")
-    yield Weight("embeddings/query_vector", "mask_emb")
-    for i in range(config.num_layers):
-        ours, theirs = f"encoder_{i}", f"layer.{i}"
-        parts = {"query": "q", "key": "k", "value": "v", "position": "r"}
-        for part, name in parts.items():
-            path = f"{ours}/attention/{part}/kernel"
-            yield Weight(path, f"{theirs}.rel_attn.{name}", shape=cube)
-        path = f"{ours}/attention/output/kernel"
-        yield Weight(path, f"{theirs}.rel_attn.o", transpose=True, shape=cube)
-        tables = {
-            "content_bias": "r_w_bias",
-            "position_bias": "r_r_bias",
-            "segment_bias": "r_s_bias",
-            "segment_table": "seg_embed",
-        }
-        for part, name in tables.items():
-            yield Weight(f"{ours}/attention/{part}", f"{theirs}.rel_attn.{name}")
-        yield from norm(f"{ours}/attention_norm", f"{theirs}.rel_attn.layer_norm")
-        yield from dense(f"{ours}/feed_forward/intermediate", f"{theirs}.ff.layer_1")
-        yield from dense(f"{ours}/feed_forward/output", f"{theirs}.ff.layer_2")
-        yield from norm(f"{ours}/feed_forward_norm", f"{theirs}.ff.layer_norm")
-    if head in ("classifier", "chooser"):
-        yield from dense("pooler", "sequence_summary.summary", head=True)
-        yield from dense("classifier", "logits_proj", head=True)
-    yield from token_heads(head)
-    if head == "permutation_lm":
-        yield from output_table(config, "lm_loss.weight")
-        yield Weight("lm_bias/bias", "lm_loss.bias", head=True)
+ENCODER = (
+    Weight("embeddings/token_table", "word_embedding.weight"),
+    Weight("embeddings/query_vector", "mask_emb"),
+    Weight("encoder_{}/attention/query/kernel", "layer.{}.rel_attn.q", axes="DNH"),
+    Weight("encoder_{}/attention/key/kernel", "layer.{}.rel_attn.k", axes="DNH"),
+    Weight("encoder_{}/attention/value/kernel", "layer.{}.rel_attn.v", axes="DNH"),
+    Weight("encoder_{}/attention/position/kernel", "layer.{}.rel_attn.r", axes="DNH"),
+    Weight(
+        "encoder_{}/attention/output/kernel", "layer.{}.rel_attn.o", transpose=True, axes="DNH"
+    ),
+    Weight("encoder_{}/attention/content_bias", "layer.{}.rel_attn.r_w_bias"),
+    Weight("encoder_{}/attention/position_bias", "layer.{}.rel_attn.r_r_bias"),
+    Weight("encoder_{}/attention/segment_bias", "layer.{}.rel_attn.r_s_bias"),
+    Weight("encoder_{}/attention/segment_table", "layer.{}.rel_attn.seg_embed"),
+    *norm("encoder_{}/attention_norm", "layer.{}.rel_attn.layer_norm"),
+    *dense("encoder_{}/feed_forward/intermediate", "layer.{}.ff.layer_1"),
+    *dense("encoder_{}/feed_forward/output", "layer.{}.ff.layer_2"),
+    *norm("encoder_{}/feed_forward_norm", "layer.{}.ff.layer_norm"),
+)
+POOLED = (*dense("pooler", "sequence_summary.summary"), *dense("classifier", "logits_proj"))
+HEADS = heads(
+    classifier=POOLED,
+    chooser=POOLED,
+    permutation_lm=(kernel("lm_output", "lm_loss"), Weight("lm_bias/bias", "lm_loss.bias")),
+)
 
 
 def _decode(ours, fields):
@@ -95,8 +77,16 @@ XLNET = Family(
     config=XLNetConfig,
     prefix="transformer.",
     fields=FIELDS,
-    weights=weights,
-    architectures=ARCHITECTURES,
+    encoder=ENCODER,
+    heads=HEADS,
+    architectures={
+        None: "XLNetModel",
+        "classifier": "XLNetForSequenceClassification",
+        "tagger": "XLNetForTokenClassification",
+        "answerer": "XLNetForQuestionAnsweringSimple",
+        "chooser": "XLNetForMultipleChoice",
+        "permutation_lm": "XLNetLMHeadModel",
+    },
     # The summary is what classifiers and choosers start from.
     fixed=COMMON_FIXED
     | {
@@ -108,12 +98,17 @@ XLNET = Family(
         "summary_first_dropout": 0,
         "summary_proj_to_labels": False,
     },
-    harmless=COMMON_HARMLESS
-    | because("of attn_type='uni' alone, which is refused", "same_length")
-    | because("whether a memory is kept is an argument here", "use_mems_eval", "use_mems_train")
-    | because("likewise, in old files", "use_mems")
-    | because("of the beam search for answers, which tfnlp lacks", "start_n_top", "end_n_top")
-    | because("the stored layers have biases of their own either way", "untie_r"),
+    harmless={
+        *COMMON_HARMLESS,
+        # It is of attn_type='uni' alone, which is refused.
+        "same_length",
+        # Whether a memory is kept is an argument here.
+        *("use_mems_eval", "use_mems_train", "use_mems"),
+        # They are of the beam search for answers, which tfnlp lacks.
+        *("start_n_top", "end_n_top"),
+        # The stored layers have biases of their own either way.
+        "untie_r",
+    },
     aliases={
         "n_token": "vocab_size",
         "hidden_size": "d_model",

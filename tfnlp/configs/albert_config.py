@@ -4,7 +4,6 @@ import dataclasses
 from typing import ClassVar
 
 from tfnlp.configs.base_config import Pooling, TextConfig
-from tfnlp.utils.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +23,7 @@ class AlbertConfig(TextConfig):
     embedding_dim: int = 128
     num_groups: int = 1
 
+    model_type: ClassVar[str] = "albert"
     pooling: ClassVar[Pooling] = Pooling("first", "tanh", pretrained=True)
     any_head_dim: ClassVar[bool] = True
     dropout_after: ClassVar[tuple] = ("attention",)
@@ -31,10 +31,7 @@ class AlbertConfig(TextConfig):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.num_layers % self.num_groups:
-            raise InputError(
-                f"num_groups={self.num_groups} does not divide num_layers={self.num_layers}."
-            )
+        self.check_divides("num_groups", "num_layers")
 
     @property
     def pair_dropout(self):

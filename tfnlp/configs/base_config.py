@@ -1,9 +1,25 @@
-"""Base class of the model configs."""
+"""Base classes of the model configs, and the heads that a family can have."""
 
 import dataclasses
 from typing import ClassVar
 
 from tfnlp.utils.errors import InputError
+
+# The prediction of each head.
+HEADS = {
+    "classifier": "one class, or one number, for a text or a pair",
+    "tagger": "one class for each token",
+    "answerer": "first and last token of an answer",
+    "chooser": "one of several texts",
+    "masked_lm": "the token at each masked position",
+    "causal_lm": "the next token",
+    "permutation_lm": "tokens at some positions, in any order of the text",
+    "discriminator": "whether each token was replaced",
+    "sequence_to_sequence": "the next token of another text",
+    "pretraining": "the token at each masked position, and how two texts belong together",
+}
+# The heads that have all of "masked_lm".
+MASKED_LMS = ("masked_lm", "pretraining")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +50,8 @@ class BaseConfig:
     or class variables of these names.
     """
 
+    # The family's name in Hugging Face's config.json.
+    model_type: ClassVar[str]
     pooling: ClassVar[Pooling] = Pooling()
     # The head that predicts tokens: "masked_lm", "causal_lm", "permutation_lm", or
     # "sequence_to_sequence" of an encoder-decoder.
@@ -83,13 +101,20 @@ class BaseConfig:
         return 0.0
 
     def get_config(self):
-        """Return the fields, as Keras serializes them."""
-        return dataclasses.asdict(self)
+        """Return the fields, as JSON has them."""
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in vars(self).items()}
 
     @classmethod
     def from_config(cls, config):
         """Build a config from its fields."""
         return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in config.items()})
+
+    def check_divides(self, part, whole):
+        """Raise an InputError unless the field `part` divides the field `whole`."""
+        if getattr(self, whole) % getattr(self, part):
+            raise InputError(
+                f"{part}={getattr(self, part)} does not divide {whole}={getattr(self, whole)}."
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,15 +163,12 @@ class TextConfig(BaseConfig):
     dropout_after: ClassVar[tuple] = ("attention", "feed_forward")
 
     def __post_init__(self):
-        if self.head_dim is not None:
-            if not self.any_head_dim or self.head_dim < 1:
-                raise InputError(
-                    f"head_dim={self.head_dim} must be None, or in families with BERT's attention "
-                    "a whole number of at least 1."
-                )
-        elif self.hidden_dim % self.num_heads:
+        if self.head_dim is None:
+            self.check_divides("num_heads", "hidden_dim")
+        elif not self.any_head_dim or self.head_dim < 1:
             raise InputError(
-                f"num_heads={self.num_heads} does not divide hidden_dim={self.hidden_dim}."
+                f"head_dim={self.head_dim} must be None, or in families with BERT's attention "
+                "a whole number of at least 1."
             )
 
     @property
@@ -158,3 +180,19 @@ class TextConfig(BaseConfig):
 def family_name(config):
     """Return the family's name in lower case, such as "bert"."""
     return type(config).__name__.removesuffix("Config").lower()
+
+
+def check_head(config, head, num_classes=None):
+    """Raise an InputError for a head that the family cannot have, or one without classes."""
+    heads = [config.language_model]
+    if config.language_model != "sequence_to_sequence":
+        heads += ["classifier", "tagger", "answerer", "chooser"]
+        heads += ["discriminator"] * (not config.recurrent)
+        heads += ["pretraining"] * config.pretrained_on_pairs
+    if head not in (None, *heads):
+        raise InputError(
+            f"head={head!r} does not fit the family {family_name(config)!r}; use one of "
+            f"{', '.join(filter(None, heads))}."
+        )
+    if head in ("classifier", "tagger") and not num_classes:
+        raise InputError(f"num_classes={num_classes} must be at least 1 for head={head!r}.")

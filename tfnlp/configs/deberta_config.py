@@ -27,6 +27,7 @@ class DebertaConfig(TextConfig):
     absolute_positions: bool = False
     enhanced_mask_decoder: bool = False
 
+    model_type: ClassVar[str] = "deberta"
     pooling: ClassVar[Pooling] = Pooling("first", "gelu")
     shares_embeddings: ClassVar[bool] = True
     discriminator_norm: ClassVar[bool] = True
@@ -63,3 +64,5 @@ class DebertaV2Config(DebertaConfig):
     convolution_size: int = 0
     convolution_groups: int = 1
     convolution_activation: str = "tanh"
+
+    model_type: ClassVar[str] = "deberta-v2"

@@ -19,6 +19,7 @@ class DistilBertConfig(TextConfig):
     classifier_dropout: float | None = 0.2
     answerer_dropout: float = 0.1
 
+    model_type: ClassVar[str] = "distilbert"
     pooling: ClassVar[Pooling] = Pooling("first", "relu")
     any_head_dim: ClassVar[bool] = True
     dropout_after: ClassVar[tuple] = ("feed_forward",)

@@ -20,20 +20,19 @@ class GptConfig(TextConfig):
     layer_norm_epsilon: float = 1e-5
     embedding_dropout: float = 0.1
 
+    model_type: ClassVar[str] = "openai-gpt"
     pooling: ClassVar[Pooling] = Pooling("last", None, bare=True)
     language_model: ClassVar[str] = "causal_lm"
 
 
 @dataclasses.dataclass(frozen=True)
 class Gpt2Config(GptConfig):
-    """The sizes and rates of a GPT-2; defaults are those of the smallest, 'gpt2'.
-
-    Args:
-        embedding_dropout: applied to the embeddings in training.
-    """
+    """The sizes and rates of a GPT-2; defaults are those of the smallest, 'gpt2'."""
 
     vocabulary_size: int = 50257
     max_length: int | None = 1024
+
+    model_type: ClassVar[str] = "gpt2"
 
     @property
     def tagger_dropout(self):

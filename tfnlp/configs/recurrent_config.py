@@ -1,6 +1,7 @@
-"""Config of the recurrent networks: simple RNN, LSTM and GRU.
+"""Configs of the recurrent networks and of the recurrent encoder-decoders.
 
-Elman 1990; Hochreiter & Schmidhuber 1997; Cho et al. 2014.
+Simple RNN, LSTM and GRU: Elman 1990; Hochreiter & Schmidhuber 1997; Cho et al. 2014.
+Encoder-decoders: Sutskever et al. 2014, Bahdanau et al. 2015, Luong et al. 2015.
 """
 
 import dataclasses
@@ -8,10 +9,13 @@ from typing import ClassVar
 
 from tfnlp.configs.base_config import BaseConfig, Pooling
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import check_settings, setting
 
 # The number of states of each cell: an LSTM has h and c.
 STATES = {"rnn": 1, "lstm": 2, "gru": 1}
 CELLS = tuple(STATES)
+# The scores of `ScoreAttention`.
+SCORES = ("dot", "general", "concat")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +44,7 @@ class RecurrentConfig(BaseConfig):
     """
 
     vocabulary_size: int = 30522
-    cell: str = "lstm"
+    cell: str = setting("lstm", "Kind of cell.", choices=CELLS)
     num_layers: int = 2
     hidden_dim: int = 256
     dropout: float = 0.1
@@ -51,11 +55,12 @@ class RecurrentConfig(BaseConfig):
     tie_embeddings: bool = True
     output_bias: bool = True
 
+    model_type: ClassVar[str] = "recurrent"
     max_length: ClassVar[None] = None
     recurrent: ClassVar[bool] = True
 
     def __post_init__(self):
-        check_recurrent(self)
+        _check_recurrent(self)
 
     @property
     def pooling(self):
@@ -88,10 +93,79 @@ class RecurrentConfig(BaseConfig):
         return ("forward", "backward") if self.bidirectional else ("forward",)
 
 
-def check_recurrent(config):
-    """Raise an InputError for an unknown cell, or an odd width with two directions."""
-    if config.cell not in CELLS:
-        raise InputError(f"cell={config.cell!r} is unknown; use one of {', '.join(CELLS)}.")
+@dataclasses.dataclass(frozen=True)
+class RecurrentTranslatorConfig(BaseConfig):
+    """The sizes and rates of a recurrent encoder-decoder.
+
+    Args:
+        vocabulary_size: V, the number of tokens, of source and target alike.
+        cell: "rnn", "lstm" or "gru".
+        num_layers: the layers of the encoder, and of the decoder.
+        hidden_dim: D, the width of the states; of two directions each has half.
+        dropout: applied to embeddings and to each layer's output in training.
+        attention: the score of the decoder's states with the encoder's: "dot", "general" or
+            "concat" (`ScoreAttention`); None for no attention, where the encoder's last state
+            alone reaches the decoder.
+        input_feeding: whether each target token is read beside the attentional output of the
+            token before (Luong et al., section 3.3); without attention no effect.
+        bidirectional: whether the encoder reads from both ends (Bahdanau et al., section 3.2); the
+            decoder then begins with projections of the two last states.
+        reverse_source: whether the encoder reads the source from its last token on (Sutskever et
+            al., section 3.3); of an encoder of one direction.
+        share_embeddings: whether source and target have one table of tokens.
+        tie_embeddings: whether the output is the target's table of tokens; else it has a table of
+            its own.
+        initializer_range: standard deviation of fresh embeddings; cells start as Keras' do.
+        pad_token_id: the id that pads a batch.
+        start_token_id: the id that the decoder reads first.
+        end_token_id: the id that ends a text.
+
+    Raises:
+        InputError: for an unknown cell or attention, an odd `hidden_dim` of two directions, and a
+            reversed source of two directions.
+    """
+
+    vocabulary_size: int = 8000
+    cell: str = setting("lstm", "Kind of cell.", choices=CELLS)
+    num_layers: int = 2
+    hidden_dim: int = 256
+    dropout: float = 0.2
+    attention: str | None = setting("general", "Score of the attention.", choices=SCORES)
+    input_feeding: bool = True
+    bidirectional: bool = True
+    reverse_source: bool = False
+    share_embeddings: bool = True
+    tie_embeddings: bool = True
+    initializer_range: float = 0.05
+    pad_token_id: int = 0
+    start_token_id: int = 0
+    end_token_id: int = 1
+
+    model_type: ClassVar[str] = "recurrent_translator"
+    max_length: ClassVar[None] = None
+    classifier_dropout: ClassVar[None] = None
+    recurrent: ClassVar[bool] = True
+    language_model: ClassVar[str] = "sequence_to_sequence"
+
+    def __post_init__(self):
+        _check_recurrent(self)
+        if self.reverse_source and self.bidirectional:
+            raise InputError(
+                "reverse_source=True has no effect with bidirectional=True, which reads the "
+                "source from both ends; leave one out."
+            )
+
+    @property
+    def directions(self):
+        """Reading directions of each encoder layer."""
+        if self.bidirectional:
+            return ("forward", "backward")
+        return ("backward",) if self.reverse_source else ("forward",)
+
+
+def _check_recurrent(config):
+    """Raise an InputError for an unknown name, or an odd width with two directions."""
+    check_settings(config)
     if config.bidirectional and config.hidden_dim % 2:
         raise InputError(
             f"hidden_dim={config.hidden_dim} must be even with bidirectional=True: each direction "

@@ -1,127 +1,113 @@
 """Families and sizes that have a name, as data: `SIZES["tinybert_4l_312"]` is a config."""
 
+import collections
 import dataclasses
 
-from tfnlp.configs.albert_config import AlbertConfig
-from tfnlp.configs.bert_config import BertConfig, RobertaConfig
-from tfnlp.configs.deberta_config import DebertaConfig, DebertaV2Config
-from tfnlp.configs.distilbert_config import DistilBertConfig
-from tfnlp.configs.electra_config import ElectraConfig
-from tfnlp.configs.gpt_config import Gpt2Config, GptConfig
-from tfnlp.configs.recurrent_config import CELLS, RecurrentConfig
-from tfnlp.configs.recurrent_translator_config import RecurrentTranslatorConfig
-from tfnlp.configs.transformer_config import TransformerConfig
-from tfnlp.configs.transformer_xl_config import TransformerXLConfig
-from tfnlp.configs.xlnet_config import XLNetConfig
 from tfnlp.utils.errors import InputError, unknown_name
+from tfnlp.utils.lazy_dictionary import LazyDictionary
 
-FAMILIES = {
-    "bert": BertConfig,
-    "roberta": RobertaConfig,
-    "distilbert": DistilBertConfig,
-    "albert": AlbertConfig,
-    "electra": ElectraConfig,
-    "deberta": DebertaConfig,
-    "deberta_v2": DebertaV2Config,
-    "deberta_v3": DebertaV2Config,
-    "xlnet": XLNetConfig,
-    "transformer_xl": TransformerXLConfig,
-    "gpt": GptConfig,
-    "gpt2": Gpt2Config,
-    **dict.fromkeys(CELLS, RecurrentConfig),
-}
-
+FAMILIES = LazyDictionary(
+    {
+        "bert": "tfnlp.configs:BertConfig",
+        "roberta": "tfnlp.configs:RobertaConfig",
+        "distilbert": "tfnlp.configs:DistilBertConfig",
+        "albert": "tfnlp.configs:AlbertConfig",
+        "electra": "tfnlp.configs:ElectraConfig",
+        "deberta": "tfnlp.configs:DebertaConfig",
+        "deberta_v2": "tfnlp.configs:DebertaV2Config",
+        "deberta_v3": "tfnlp.configs:DebertaV2Config",
+        "xlnet": "tfnlp.configs:XLNetConfig",
+        "transformer_xl": "tfnlp.configs:TransformerXLConfig",
+        "gpt": "tfnlp.configs:GptConfig",
+        "gpt2": "tfnlp.configs:Gpt2Config",
+        "rnn": "tfnlp.configs:RecurrentConfig",
+        "lstm": "tfnlp.configs:RecurrentConfig",
+        "gru": "tfnlp.configs:RecurrentConfig",
+    }
+)
 # Families that make a text of another, which have no heads of encoders.
-ENCODER_DECODERS = {
-    "transformer": TransformerConfig,
-    "recurrent_translator": RecurrentTranslatorConfig,
-}
-
+ENCODER_DECODERS = LazyDictionary(
+    {
+        "transformer": "tfnlp.configs:TransformerConfig",
+        "recurrent_translator": "tfnlp.configs:RecurrentTranslatorConfig",
+    }
+)
+# The first four fields of a config.
+_SHAPE = ("num_layers", "num_heads", "hidden_dim", "intermediate_dim")
 # Defaults of a transformer without a size; recurrent networks have 2 layers of width 256.
-SMALL = {"num_layers": 4, "num_heads": 4, "hidden_dim": 256, "intermediate_dim": 1024}
+SMALL = dict(zip(_SHAPE, (4, 4, 256, 1024), strict=True))
 
-_LARGE = {"num_layers": 24, "num_heads": 16, "hidden_dim": 1024, "intermediate_dim": 4096}
 
-SIZES = {
-    "bert_base": BertConfig(),
-    "bert_large": BertConfig(**_LARGE),
-    "bert_tiny": BertConfig(num_layers=2, num_heads=2, hidden_dim=128, intermediate_dim=512),
-    "bert_mini": BertConfig(num_layers=4, num_heads=4, hidden_dim=256, intermediate_dim=1024),
-    "bert_small": BertConfig(num_layers=4, num_heads=8, hidden_dim=512, intermediate_dim=2048),
-    "bert_medium": BertConfig(num_layers=8, num_heads=8, hidden_dim=512, intermediate_dim=2048),
-    "tinybert_4l_312": BertConfig(num_layers=4, hidden_dim=312, intermediate_dim=1200),
-    "tinybert_6l_768": BertConfig(num_layers=6),
-    "minilm_6l_384": BertConfig(num_layers=6, hidden_dim=384, intermediate_dim=1536),
-    "minilm_12l_384": BertConfig(num_layers=12, hidden_dim=384, intermediate_dim=1536),
-    "roberta_base": RobertaConfig(),
-    "roberta_large": RobertaConfig(**_LARGE),
-    "distilbert_base": DistilBertConfig(),
-    "albert_base": AlbertConfig(),
-    "albert_large": AlbertConfig(**_LARGE),
-    "albert_xlarge": AlbertConfig(
-        num_layers=24, num_heads=16, hidden_dim=2048, intermediate_dim=8192
-    ),
-    "albert_xxlarge": AlbertConfig(
-        num_layers=12, num_heads=64, hidden_dim=4096, intermediate_dim=16384, activation="gelu"
-    ),
-    "electra_small": ElectraConfig(),
-    # The generator is narrower than the discriminator (Clark et al. 2020, section 3.2).
-    "electra_small_generator": ElectraConfig(),
-    "electra_base": ElectraConfig(
-        num_heads=12, hidden_dim=768, intermediate_dim=3072, embedding_dim=768
-    ),
-    "electra_base_generator": ElectraConfig(
-        num_heads=4, hidden_dim=256, intermediate_dim=1024, embedding_dim=768
-    ),
-    "electra_large": ElectraConfig(embedding_dim=1024, **_LARGE),
-    "deberta_base": DebertaConfig(),
-    "deberta_large": DebertaConfig(**_LARGE),
-    "deberta_v2_xlarge": DebertaV2Config(
-        num_layers=24,
-        num_heads=24,
-        hidden_dim=1536,
-        intermediate_dim=6144,
-        convolution_size=3,
-        convolution_activation="gelu",
-    ),
-    "deberta_v3_xsmall": DebertaV2Config(num_heads=6, hidden_dim=384, intermediate_dim=1536),
-    "deberta_v3_small": DebertaV2Config(num_layers=6),
-    "deberta_v3_base": DebertaV2Config(),
-    "deberta_v3_large": DebertaV2Config(**_LARGE),
-    "xlnet_base": XLNetConfig(),
-    "xlnet_large": XLNetConfig(**_LARGE),
-    "transformer_base": TransformerConfig(),
-    "transformer_big": TransformerConfig(
-        num_heads=16, hidden_dim=1024, intermediate_dim=4096, dropout=0.3
-    ),
-    # For some 30,000 pairs (Wu et al. 2021, 'Good for Misconceived Reasons', section 4.1).
-    "transformer_tiny": TransformerConfig(
-        vocabulary_size=10000,
-        num_layers=4,
-        num_heads=4,
-        hidden_dim=128,
-        intermediate_dim=256,
-        dropout=0.3,
-    ),
-    "transformer_xl_wt103": TransformerXLConfig(),
-    # Trained on the characters of enwik8 (Dai et al. 2019, section 4.1).
-    "transformer_xl_enwik8": TransformerXLConfig(
-        vocabulary_size=204,
-        num_layers=12,
-        num_heads=8,
-        hidden_dim=512,
-        intermediate_dim=2048,
-        cutoffs=(),
-        div_value=1,
-        memory_length=512,
-        clamp_length=820,
-    ),
-    "gpt": GptConfig(),
-    "gpt2": Gpt2Config(),
-    "gpt2_medium": Gpt2Config(**_LARGE),
-    "gpt2_large": Gpt2Config(num_layers=36, num_heads=20, hidden_dim=1280, intermediate_dim=5120),
-    "gpt2_xl": Gpt2Config(num_layers=48, num_heads=25, hidden_dim=1600, intermediate_dim=6400),
-}
+class _Sizes(collections.UserDict):
+    """Configs by name, each built when it is asked for."""
+
+    def __getitem__(self, name):
+        family, *shape = self.data[name]
+        fields = shape.pop() if shape and isinstance(shape[-1], dict) else {}
+        return (FAMILIES | ENCODER_DECODERS)[family](
+            **dict(zip(_SHAPE, shape, strict=False)) | fields
+        )
+
+
+# Family, layers, heads, width, feed-forward width (by default those of the config), other fields.
+SIZES = _Sizes(
+    {
+        "bert_base": ("bert",),
+        "bert_large": ("bert", 24, 16, 1024, 4096),
+        "bert_tiny": ("bert", 2, 2, 128, 512),
+        "bert_mini": ("bert", 4, 4, 256, 1024),
+        "bert_small": ("bert", 4, 8, 512, 2048),
+        "bert_medium": ("bert", 8, 8, 512, 2048),
+        "tinybert_4l_312": ("bert", 4, 12, 312, 1200),
+        "tinybert_6l_768": ("bert", 6),
+        "minilm_6l_384": ("bert", 6, 12, 384, 1536),
+        "minilm_12l_384": ("bert", 12, 12, 384, 1536),
+        "roberta_base": ("roberta",),
+        "roberta_large": ("roberta", 24, 16, 1024, 4096),
+        "distilbert_base": ("distilbert",),
+        "albert_base": ("albert",),
+        "albert_large": ("albert", 24, 16, 1024, 4096),
+        "albert_xlarge": ("albert", 24, 16, 2048, 8192),
+        "albert_xxlarge": ("albert", 12, 64, 4096, 16384, {"activation": "gelu"}),
+        "electra_small": ("electra",),
+        # The generator is narrower than the discriminator (Clark et al. 2020, section 3.2).
+        "electra_small_generator": ("electra",),
+        "electra_base": ("electra", 12, 12, 768, 3072, {"embedding_dim": 768}),
+        "electra_base_generator": ("electra", 12, 4, 256, 1024, {"embedding_dim": 768}),
+        "electra_large": ("electra", 24, 16, 1024, 4096, {"embedding_dim": 1024}),
+        "deberta_base": ("deberta",),
+        "deberta_large": ("deberta", 24, 16, 1024, 4096),
+        "deberta_v2_xlarge": (
+            *("deberta_v2", 24, 24, 1536, 6144),
+            {"convolution_size": 3, "convolution_activation": "gelu"},
+        ),
+        "deberta_v3_xsmall": ("deberta_v3", 12, 6, 384, 1536),
+        "deberta_v3_small": ("deberta_v3", 6),
+        "deberta_v3_base": ("deberta_v3",),
+        "deberta_v3_large": ("deberta_v3", 24, 16, 1024, 4096),
+        "xlnet_base": ("xlnet",),
+        "xlnet_large": ("xlnet", 24, 16, 1024, 4096),
+        "transformer_base": ("transformer",),
+        "transformer_big": ("transformer", 6, 16, 1024, 4096, {"dropout": 0.3}),
+        # For some 30,000 pairs (Wu et al. 2021, 'Good for Misconceived Reasons', section 4.1).
+        "transformer_tiny": (
+            *("transformer", 4, 4, 128, 256),
+            {"vocabulary_size": 10000, "dropout": 0.3},
+        ),
+        "transformer_xl_wt103": ("transformer_xl",),
+        # Trained on the characters of enwik8 (Dai et al. 2019, section 4.1).
+        "transformer_xl_enwik8": (
+            *("transformer_xl", 12, 8, 512, 2048),
+            {"vocabulary_size": 204, "cutoffs": (), "div_value": 1}
+            | {"memory_length": 512, "clamp_length": 820},
+        ),
+        "gpt": ("gpt",),
+        "gpt2": ("gpt2",),
+        "gpt2_medium": ("gpt2", 24, 16, 1024, 4096),
+        "gpt2_large": ("gpt2", 36, 20, 1280, 5120),
+        "gpt2_xl": ("gpt2", 48, 25, 1600, 6400),
+    }
+)
 
 
 def config_by_name(family=None, size=None, **fields):
@@ -138,11 +124,9 @@ def config_by_name(family=None, size=None, **fields):
         InputError: for an unknown family or size, a size of another family, and fields that the
             family lacks, or that do not fit each other.
     """
-    if family is not None:
-        family = _checked_name("family", family, FAMILIES | ENCODER_DECODERS)
-    if size is not None:
-        size = _checked_name("size", size, SIZES)
-    kind = (FAMILIES | ENCODER_DECODERS)[family or "bert"]
+    families = FAMILIES | ENCODER_DECODERS
+    family, size = _checked_name("family", family, families), _checked_name("size", size, SIZES)
+    kind = families[family or "bert"]
     config = SIZES[size] if size else kind() if kind.recurrent else kind(**SMALL)
     if family and type(config) is not kind:
         raise InputError(f"size={size} is of another family than family={family}; leave one out.")
@@ -150,7 +134,7 @@ def config_by_name(family=None, size=None, **fields):
     config_fields = {field.name for field in dataclasses.fields(config)}
     if "hidden_dim" in fields and "intermediate_dim" in config_fields:
         fields = {"intermediate_dim": 4 * fields["hidden_dim"]} | fields
-    if family in CELLS:
+    if kind.recurrent and family in FAMILIES:  # it is named by its cell
         fields = {"cell": family} | fields
     for name in fields.keys() - config_fields:
         raise InputError(
@@ -165,7 +149,7 @@ def config_by_name(family=None, size=None, **fields):
 
 def _checked_name(argument, name, names):
     """Return a name with underscores for hyphens; raise an InputError unless it is in `names`."""
-    underscored = name.replace("-", "_")
-    if underscored not in names:
+    underscored = name and name.replace("-", "_")
+    if name is not None and underscored not in names:
         raise unknown_name(argument, name, names)
     return underscored

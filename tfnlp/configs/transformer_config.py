@@ -64,17 +64,19 @@ class TransformerConfig(TextConfig):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.hidden_dim % self.decoder.num_heads:
-            raise InputError(
-                f"num_decoder_heads={self.num_decoder_heads} does not divide "
-                f"hidden_dim={self.hidden_dim}."
-            )
+        if self.num_decoder_heads:
+            self.check_divides("num_decoder_heads", "hidden_dim")
         other = self.target_vocabulary_size not in (None, self.vocabulary_size)
         if other and self.share_embeddings:
             raise InputError(
                 f"target_vocabulary_size={self.target_vocabulary_size} needs "
                 f"share_embeddings=False, as the table has vocabulary_size={self.vocabulary_size}."
             )
+
+    @property
+    def model_type(self):
+        """Name of the family in config.json: a Pegasus is a Marian whose norms come first."""
+        return "pegasus" if self.norm_first else "marian"
 
     @property
     def decoder(self):

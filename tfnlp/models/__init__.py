@@ -1,72 +1,15 @@
 """Functional models: a config in, a `keras.Model` from named inputs to a dict out.
 
-Decisions: docs/decisions/models.md.
+The configs of `tfnlp.configs` are here too. Decisions: docs/decisions/models.md.
 """
 
-from tfnlp.configs import (
-    ENCODER_DECODERS,
-    FAMILIES,
-    HEADS,
-    MASKED_LMS,
-    SIZES,
-    AlbertConfig,
-    BertConfig,
-    DebertaConfig,
-    DebertaV2Config,
-    DistilBertConfig,
-    ElectraConfig,
-    Gpt2Config,
-    GptConfig,
-    Pooling,
-    RecurrentConfig,
-    RecurrentTranslatorConfig,
-    RobertaConfig,
-    TextConfig,
-    TransformerConfig,
-    TransformerXLConfig,
-    XLNetConfig,
-    config_by_name,
-)
-from tfnlp.models.build import build_model
-from tfnlp.models.text_model import (
-    TextModel,
-    check_lengths,
-    check_vocabulary,
-    config_of,
-    max_positions,
-    submodel,
-    token_axes,
-)
+import lazy_loader
 
-__all__ = [
-    "ENCODER_DECODERS",
-    "FAMILIES",
-    "HEADS",
-    "MASKED_LMS",
-    "SIZES",
-    "AlbertConfig",
-    "BertConfig",
-    "DebertaConfig",
-    "DebertaV2Config",
-    "DistilBertConfig",
-    "ElectraConfig",
-    "Gpt2Config",
-    "GptConfig",
-    "Pooling",
-    "RecurrentConfig",
-    "RecurrentTranslatorConfig",
-    "RobertaConfig",
-    "TextConfig",
-    "TextModel",
-    "TransformerConfig",
-    "TransformerXLConfig",
-    "XLNetConfig",
-    "build_model",
-    "check_lengths",
-    "check_vocabulary",
-    "config_by_name",
-    "config_of",
-    "max_positions",
-    "submodel",
-    "token_axes",
-]
+from tfnlp import configs
+
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__all__ += configs.__all__
+
+
+def __getattr__(name):
+    return getattr(configs, name) if name in configs.__all__ else _load(name)

@@ -6,7 +6,7 @@ from tfnlp.models.shared_parts import text_embedding, weight_initializer
 
 def encode_albert(config, inputs, options):
     """Run an ALBERT encoder; return as `run_blocks` does."""
-    embed = text_embedding(config, options, embedding_dim=config.embedding_dim)
+    embed = text_embedding(config, embedding_dim=config.embedding_dim)
     encoder = SharedEncoder(
         config.num_layers,
         config.num_heads,
@@ -20,7 +20,6 @@ def encode_albert(config, inputs, options):
         dropout_after=config.dropout_after,
         block_size=options.block_size,
         key_dim=config.head_dim,
-        dtype=options.dtype,
         name="encoder",
     )
     _, states, *further = encoder(

@@ -18,9 +18,7 @@ def encode_bert(config, inputs, options, **embedding_arguments):
     Returns:
         As `run_blocks`.
     """
-    x = text_embedding(config, options, **embedding_arguments)(
-        inputs["token_ids"], inputs["segment_ids"]
-    )
+    x = text_embedding(config, **embedding_arguments)(inputs["token_ids"], inputs["segment_ids"])
     attention_mask = inputs["padding_mask"][:, None, :]  # (B, 1, L)
     blocks = encoder_blocks(config, options)
     return run_blocks(blocks, x, options, attention_mask=attention_mask)

@@ -1,49 +1,43 @@
 """Construction of a model of any family, with any head."""
 
+import contextlib
+
 import keras
 
-from tfnlp import configs
+from tfnlp import models
 from tfnlp.configs import MASKED_LMS, check_head, family_name
 from tfnlp.layers import MergeChoices, SplitChoices
-from tfnlp.models import (
-    albert,
-    bert,
-    deberta,
-    gpt,
-    heads,
-    recurrent,
-    recurrent_translator,
-    transformer,
-    transformer_xl,
-    xlnet,
-)
+from tfnlp.models import heads
 from tfnlp.models.shared_parts import BuildOptions
 from tfnlp.models.text_model import TextModel, config_of
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.lazy_dictionary import LazyDictionary
 
 # Encoder of each family: inputs into states and the requested block outputs, and a memory into
 # the next.
-ENCODERS = {
-    configs.BertConfig: bert.encode_bert,
-    configs.RobertaConfig: bert.encode_roberta,
-    configs.DistilBertConfig: bert.encode_bert,
-    configs.AlbertConfig: albert.encode_albert,
-    configs.ElectraConfig: bert.encode_electra,
-    configs.DebertaConfig: deberta.encode_deberta,
-    configs.DebertaV2Config: deberta.encode_deberta_v2,
-    configs.XLNetConfig: xlnet.encode_xlnet,
-    configs.TransformerXLConfig: transformer_xl.encode_transformer_xl,
-    configs.GptConfig: gpt.encode_gpt,
-    configs.Gpt2Config: gpt.encode_gpt2,
-    configs.RecurrentConfig: recurrent.encode_recurrent,
-}
-# The heads that predict tokens.
-LANGUAGE_MODELS = (*MASKED_LMS, "causal_lm", "permutation_lm")
+ENCODERS = LazyDictionary(
+    {
+        "bert": "tfnlp.models.bert:encode_bert",
+        "roberta": "tfnlp.models.bert:encode_roberta",
+        "distilbert": "tfnlp.models.bert:encode_bert",
+        "albert": "tfnlp.models.albert:encode_albert",
+        "electra": "tfnlp.models.bert:encode_electra",
+        "deberta": "tfnlp.models.deberta:encode_deberta",
+        "debertav2": "tfnlp.models.deberta:encode_deberta_v2",
+        "xlnet": "tfnlp.models.xlnet:encode_xlnet",
+        "transformerxl": "tfnlp.models.transformer_xl:encode_transformer_xl",
+        "gpt": "tfnlp.models.gpt:encode_gpt",
+        "gpt2": "tfnlp.models.gpt:encode_gpt2",
+        "recurrent": "tfnlp.models.recurrent:encode_recurrent",
+    }
+)
 # Functions from sources and targets to outputs, and the states of both, by encoder-decoder.
-TRANSLATORS = {
-    configs.TransformerConfig: transformer.run_transformer,
-    configs.RecurrentTranslatorConfig: recurrent_translator.run_recurrent_translator,
-}
+TRANSLATORS = LazyDictionary(
+    {
+        "transformer": "tfnlp.models.transformer:run_transformer",
+        "recurrenttranslator": "tfnlp.models.recurrent_translator:run_recurrent_translator",
+    }
+)
 
 
 def build_model(
@@ -116,57 +110,51 @@ def build_model(
         `attention_weights` (B, T, S), and none of the other attention outputs.
 
     Raises:
-        InputError: for a head that is unknown, for a head, a memory or shared embeddings that
-            the family cannot have, for a `block_size` beside attention scores, and for
-            projections of two streams.
-        ValueError: for a `block_size` below 1.
+        InputError: for a head, a memory, shared embeddings or options of attention that the
+            family or the head cannot have.
+        ValueError: for a `block_size` below 1, or beside attention scores.
     """
-    if type(config) not in ENCODERS | TRANSLATORS:
-        raise TypeError(f"config is a {type(config).__name__}, not the config of a family.")
     check_head(config, head, num_classes)
-    if block_size is not None and attention_scores:
-        raise InputError(
-            f"block_size={block_size} never holds the attention scores; leave it out to have "
-            "them (attention_scores=True)."
-        )
-    requested = {"block_size": block_size, "attention_scores": attention_scores}
-    _check_attention(config, **requested, attention_projections=attention_projections)
-    if memory:
-        _check_memory(config, head)
-    if attention_projections and head == "permutation_lm":
-        raise InputError(
-            "attention_projections=True does not fit head='permutation_lm', whose blocks have two "
-            "streams; leave it out."
-        )
+    options = BuildOptions(block_size, attention_scores, attention_projections)
+    _check_options(config, head, options, memory)
     shared = {} if shared_embeddings is None else _shared_tables(config, shared_embeddings)
-    options = BuildOptions(dtype, block_size, attention_scores, attention_projections)
-    if type(config) in TRANSLATORS:
-        return _build_encoder_decoder(config, head, hidden_states, options, name)
-    inputs = _inputs(config, head, memory)
+    with _dtype_policy(dtype):
+        if family_name(config) in TRANSLATORS:
+            inputs, outputs = _build_encoder_decoder(config, head, hidden_states, options)
+        else:
+            inputs = _inputs(config, head, memory)
+            outputs = _encode(config, head, inputs, options, **shared)
+            outputs = _predict(config, head, num_classes, inputs, outputs, options=options)
+            if not hidden_states:
+                del outputs["hidden_states"]
+    model = TextModel(inputs, outputs, name=name or family_name(config))
+    model.text_config, model.head = config, head
+    return model
+
+
+@contextlib.contextmanager
+def _dtype_policy(policy):
+    """Temporarily make `policy`, unless it is None, the dtype policy of new layers."""
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(policy or before)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)
+
+
+def _encode(config, head, inputs, options, **shared):
+    """Return the outputs of an encoder, all `hidden_states` among them."""
     texts = inputs
     if head == "chooser":
         texts = {key: MergeChoices(name=f"merge_{key}")(x) for key, x in inputs.items()}
-    states, further, *new_memory = ENCODERS[type(config)](config, texts, options, **shared)
-    outputs = {"sequence_output": states[-1]}
+    encode = ENCODERS[family_name(config)]
+    states, further, *memory = encode(config, texts, options, **shared)
+    outputs = {"sequence_output": states[-1], "hidden_states": states} | further
     is_whole_text = head in ("classifier", "chooser", "pretraining")
     if is_whole_text or (head is None and config.pooling.pretrained):
-        outputs["pooled_output"] = heads.pool(
-            config, states[-1], texts["padding_mask"], dtype, head
-        )
-    if head in LANGUAGE_MODELS:
-        predictions = _predict_tokens(config, head, inputs, states, options)
-        if head == "pretraining":
-            pair_logits = heads.compare_texts(config, outputs["pooled_output"], dtype)
-            predictions["pair_logits"] = pair_logits
-        outputs = predictions | outputs
-    elif head is not None:
-        outputs = _predict(config, head, num_classes, inputs, outputs, dtype=dtype) | outputs
-    if hidden_states:
-        outputs["hidden_states"] = states
-    outputs |= further
-    if memory:
-        outputs["memory"] = new_memory[0]
-    return _model(config, head, inputs, outputs, name)
+        outputs["pooled_output"] = heads.pool(config, states[-1], texts["padding_mask"], head)
+    return outputs | ({"memory": memory[0]} if "memory" in inputs else {})
 
 
 def _inputs(config, head, memory):
@@ -185,55 +173,57 @@ def _inputs(config, head, memory):
     return inputs
 
 
-def _predict(config, head, num_classes, inputs, outputs, dtype):
-    """Return the outputs of a head that predicts no tokens."""
-    x = outputs["sequence_output"]
+def _predict(config, head, num_classes, inputs, outputs, options):
+    """Return the outputs of an encoder with those of a head."""
+    x, pooled = outputs["sequence_output"], outputs.get("pooled_output")
+    predictions = {}
     if head == "classifier":
-        pooled = outputs["pooled_output"]
-        return {"logits": heads.classify(config, pooled, num_classes, dtype, config.head_dropout)}
-    if head == "chooser":
-        pooled = outputs["pooled_output"]
-        logits = heads.classify(config, pooled, 1, dtype, config.chooser_dropout)
+        logits = heads.classify(config, pooled, num_classes, config.head_dropout)
+        predictions = {"logits": logits}
+    elif head == "chooser":
+        logits = heads.classify(config, pooled, 1, config.chooser_dropout)
         split = SplitChoices(dtype="float32", name="choices")
-        return {"logits": split(logits, inputs["token_ids"])}
-    if head == "tagger":
-        return {"logits": heads.tag(config, x, num_classes, dtype)}
-    if head == "answerer":
-        start, end = heads.answer(config, x, dtype)
-        return {"start_logits": start, "end_logits": end}
-    return {"logits": heads.discriminate(config, x, dtype)}
+        predictions = {"logits": split(logits, inputs["token_ids"])}
+    elif head == "tagger":
+        predictions = {"logits": heads.tag(config, x, num_classes)}
+    elif head == "answerer":
+        start, end = heads.answer(config, x)
+        predictions = {"start_logits": start, "end_logits": end}
+    elif head == "discriminator":
+        predictions = {"logits": heads.discriminate(config, x)}
+    elif head is not None:
+        predictions = {"logits": _predict_tokens(config, head, inputs, outputs, options)}
+    if head == "pretraining":
+        predictions["pair_logits"] = heads.compare_texts(config, pooled)
+    return predictions | outputs
 
 
-def _predict_tokens(config, head, inputs, states, options):
+def _predict_tokens(config, head, inputs, outputs, options):
     """Return the logits of a head that predicts tokens."""
-    x, dtype = states[-1], options.dtype
+    x, states = outputs["sequence_output"], outputs["hidden_states"]
     encoder = keras.Model(inputs, x)
     embeddings = encoder.get_layer("embeddings")
     if head in MASKED_LMS:
         if config.enhanced_mask_decoder:
-            x = deberta.decode_masks(config, encoder, inputs["padding_mask"], states, options)
-        return {"logits": heads.masked_lm(config, embeddings, x, dtype)}
+            mask = inputs["padding_mask"]
+            x = models.deberta.decode_masks(config, encoder, mask, states, options)
+        return heads.masked_lm(config, embeddings, x)
     if config.adaptive_softmax:
-        return {"logits": heads.adaptive_lm(config, embeddings, x, dtype)}
-    use_bias = head != "causal_lm" or config.output_bias
-    return {"logits": heads.lm(config, embeddings, x, dtype, use_bias)}
+        return heads.adaptive_lm(config, embeddings, x)
+    return heads.lm(config, embeddings, x, head != "causal_lm" or config.output_bias)
 
 
-def _build_encoder_decoder(config, head, hidden_states, options, name):
+def _build_encoder_decoder(config, head, hidden_states, options):
+    """Return the inputs and the outputs of an encoder-decoder."""
     inputs = {
         key: keras.Input((None,), dtype="int32", name=key)
         for key in ("encoder_token_ids", "encoder_padding_mask", "decoder_token_ids")
     }
-    outputs, states, source_states = TRANSLATORS[type(config)](config, inputs, options, head)
+    run = TRANSLATORS[family_name(config)]
+    outputs, states, source_states = run(config, inputs, options, head)
     if hidden_states:
         outputs |= {"hidden_states": states, "encoder_hidden_states": source_states}
-    return _model(config, head, inputs, outputs, name)
-
-
-def _model(config, head, inputs, outputs, name):
-    model = TextModel(inputs, outputs, name=name or family_name(config))
-    model.text_config, model.head = config, head
-    return model
+    return inputs, outputs
 
 
 def _shared_tables(config, model):
@@ -245,20 +235,17 @@ def _shared_tables(config, model):
     return {"shared": model.get_layer("embeddings")}
 
 
-def _check_memory(config, head):
-    if not config.has_memory or head == "chooser":
+def _check_options(config, head, options, memory):
+    """Raise an InputError for an option that the family or the head cannot have."""
+    refused = {
+        f"memory={memory}": memory and (not config.has_memory or head == "chooser"),
+        f"block_size={options.block_size}": config.recurrent and options.block_size,
+        "attention_scores=True": config.recurrent and options.attention_scores,
+        "attention_projections=True": options.attention_projections
+        and (config.recurrent or head == "permutation_lm"),
+    }
+    for option in filter(refused.get, refused):
         raise InputError(
-            f"memory=True does not fit the family {family_name(config)!r} with head={head!r}; an "
-            "XLNet, a Transformer-XL or a recurrent network of one direction can have one, but no "
-            "chooser."
-        )
-
-
-def _check_attention(config, **requested):
-    """Raise an InputError for attention options of a recurrent network."""
-    options = [f"{name}={value}" for name, value in requested.items() if value]
-    if config.recurrent and options:
-        raise InputError(
-            f"{options[0]} is of a transformer's attention, and does not fit the family "
-            f"{family_name(config)!r}; leave it out."
+            f"{option} does not fit the family {family_name(config)!r} with head={head!r}; leave "
+            "it out."
         )

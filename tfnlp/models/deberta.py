@@ -8,6 +8,7 @@ from tfnlp.layers import (
     RelativePositionTable,
 )
 from tfnlp.models.shared_parts import (
+    attention_arguments,
     encoder_blocks,
     run_blocks,
     text_embedding,
@@ -19,32 +20,21 @@ def encode_deberta(config, inputs, options, shared=None):
     """Run a DeBERTa v1, sharing the tables of the `TextEmbedding` `shared`, as `run_blocks`."""
 
     def attention():
-        return DisentangledAttention(
-            joint_projection=True, **_attention_arguments(config, options)
-        )
+        return _attention(config, options, joint_projection=True)
 
-    x, arguments = _embed(config, inputs, options, shared)
+    x, arguments = _embed(config, inputs, shared)
     return run_blocks(encoder_blocks(config, options, attention), x, options, **arguments)
 
 
 def encode_deberta_v2(config, inputs, options, shared=None):
     """Run a DeBERTa v2 or v3; arguments and result are those of `encode_deberta`."""
+    buckets = {"num_buckets": config.num_buckets}
 
     def attention():
-        return DisentangledAttention(
-            num_buckets=config.num_buckets,
-            share_att_key=config.share_att_key,
-            **_attention_arguments(config, options),
-        )
+        return _attention(config, options, share_att_key=config.share_att_key, **buckets)
 
-    x, arguments = _embed(
-        config,
-        inputs,
-        options,
-        shared,
-        num_buckets=config.num_buckets,
-        normalize=config.normalize_positions,
-    )
+    table = buckets | {"normalize": config.normalize_positions}
+    x, arguments = _embed(config, inputs, shared, **table)
     blocks = encoder_blocks(config, options, attention)
     states, further = run_blocks(blocks[:1], x, options, **arguments)
     if config.convolution_size:
@@ -55,7 +45,6 @@ def encode_deberta_v2(config, inputs, options, shared=None):
             dropout=config.dropout,
             layer_norm_epsilon=config.layer_norm_epsilon,
             kernel_initializer=weight_initializer(config),
-            dtype=options.dtype,
             name="convolution",
         )
         states[1] = convolve(x, states[1], inputs["padding_mask"])
@@ -83,7 +72,6 @@ def decode_masks(config, encoder, padding_mask, states, options):
     positions = LearnedPositionEncoding(
         config.max_length,
         embeddings_initializer=weight_initializer(config),
-        dtype=options.dtype,
         name="decoder_positions",
     )
     block = encoder.get_layer(f"encoder_{config.num_layers - 1}")
@@ -95,27 +83,17 @@ def decode_masks(config, encoder, padding_mask, states, options):
     return x
 
 
-def _attention_arguments(config, options):
-    return {
-        "num_heads": config.num_heads,
-        "key_dim": config.hidden_dim // config.num_heads,
-        "terms": config.terms,
-        "max_distance": config.max_distance,
-        "dropout": config.attention_dropout,
-        "position_dropout": config.dropout,
-        "kernel_initializer": weight_initializer(config),
-        "block_size": options.block_size,
-        "dtype": options.dtype,
-        "name": "attention",
-    }
+def _attention(config, options, **arguments):
+    arguments |= {"terms": config.terms, "max_distance": config.max_distance}
+    return DisentangledAttention(**attention_arguments(config, options, **arguments))
 
 
-def _embed(config, inputs, options, shared, **table_arguments):
+def _embed(config, inputs, shared, **table_arguments):
     """Return the embeddings, and the call arguments of all blocks."""
     arguments = {"max_length": config.max_length if config.absolute_positions else None}
     if shared is not None:
         arguments |= {"shared": shared, "layer": GradientDisentangledEmbedding}
-    embed = text_embedding(config, options, **arguments)
+    embed = text_embedding(config, **arguments)
     x = embed(inputs["token_ids"], inputs["segment_ids"])
     arguments = {"attention_mask": inputs["padding_mask"][:, None, :]}
     if config.terms != ("c2c",):
@@ -123,7 +101,6 @@ def _embed(config, inputs, options, shared, **table_arguments):
             config.max_distance,
             embeddings_initializer=weight_initializer(config),
             layer_norm_epsilon=config.layer_norm_epsilon,
-            dtype=options.dtype,
             name="relative_positions",
             **table_arguments,
         )

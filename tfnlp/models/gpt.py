@@ -17,16 +17,14 @@ def encode_gpt2(config, inputs, options):
     scale = 1 / math.sqrt(2 * config.num_layers)
     scaled = FastTruncatedNormal(stddev=config.initializer_range * scale)
     states, further = _run(config, inputs, options, norm_first=True, output_initializer=scaled)
-    norm = LayerNormalization(
-        epsilon=config.layer_norm_epsilon, dtype=options.dtype, name="final_norm"
-    )
+    norm = LayerNormalization(epsilon=config.layer_norm_epsilon, name="final_norm")
     states[-1] = norm(states[-1])
     return states, further
 
 
 def _run(config, inputs, options, **block_arguments):
     embed = text_embedding(
-        config, options, num_segments=0, use_norm=False, dropout=config.embedding_dropout
+        config, num_segments=0, use_norm=False, dropout=config.embedding_dropout
     )
     return run_blocks(
         encoder_blocks(config, options, **block_arguments),

@@ -9,81 +9,81 @@ from tfnlp.layers.core.dense import Dense
 from tfnlp.models.shared_parts import head_initializer
 
 
-def pool(config, x, padding_mask, dtype, head):
+def pool(config, x, padding_mask, head):
     """Pool states (B, L, D) into one vector per text, (B, D), by the family's `pooling`."""
     pooling = config.pooling
     if pooling.token == "first":
         x = x[:, 0]
     elif pooling.token == "last":
-        x = LastState(dtype=dtype, name="last_state")(x, padding_mask)
+        x = LastState(name="last_state")(x, padding_mask)
     else:
         forward, backward = ops.split(x, 2, axis=-1)
-        last = LastState(dtype=dtype, name="last_state")(forward, padding_mask)
+        last = LastState(name="last_state")(forward, padding_mask)
         x = ops.concatenate([last, backward[:, 0]], axis=-1)
     if pooling.activation is None:
         return x
     if pooling.dropout_before and head == "classifier":
-        x = _dropout(config.head_dropout, dtype, "pooler_dropout")(x)
+        x = keras.layers.Dropout(config.head_dropout, name="pooler_dropout")(x)
     pooler = Dense(
         config.hidden_dim,
         activation=get_activation(pooling.activation),
         kernel_initializer=head_initializer(config),
-        dtype=dtype,
         name="pooler",
     )
     return pooler(x)
 
 
-def classify(config, pooled, num_classes, dtype, dropout):
+def classify(config, pooled, num_classes, dropout):
     """Compute the logits of each text, (B, C) float32, from its vector (B, D).
 
-    Devlin et al. 2019, section 4.1: dropout, then one dense layer.
+    Devlin et al. 2019, section 4.1: dropout, then one dense layer. Where the family's `pooling` is
+    bare (GPT, Transformer-XL), there is no bias, as in `transformers`: a regression then cannot
+    begin at the mean of the labels.
     """
     if config.pooling.bare:
         return _dense(config, num_classes, "classifier", use_bias=False)(pooled)
-    x = _dropout(dropout, dtype, "classifier_dropout")(pooled)
+    x = keras.layers.Dropout(dropout, name="classifier_dropout")(pooled)
     return _dense(config, num_classes, "classifier")(x)
 
 
-def tag(config, x, num_classes, dtype):
+def tag(config, x, num_classes):
     """Compute the logits of each token, (B, L, C) float32 (Devlin et al. 2019, section 5.3)."""
-    x = _dropout(config.tagger_dropout, dtype, "classifier_dropout")(x)
+    x = keras.layers.Dropout(config.tagger_dropout, name="classifier_dropout")(x)
     return _dense(config, num_classes, "classifier")(x)
 
 
-def answer(config, x, dtype):
+def answer(config, x):
     """Compute the logits of an answer's first and last token, each (B, L) float32.
 
     Devlin et al. 2019, section 4.2: a product with a start and an end vector.
     """
-    x = _dropout(config.answerer_dropout, dtype, "span_dropout")(x)
+    x = keras.layers.Dropout(config.answerer_dropout, name="span_dropout")(x)
     logits = _dense(config, 2, "span")(x)  # (B, L, 2)
     return logits[..., 0], logits[..., 1]
 
 
-def masked_lm(config, embeddings, x, dtype):
+def masked_lm(config, embeddings, x):
     """Compute the masked LM logits of each position, (B, L, V) (Devlin et al. 2019, task 1)."""
     transform = keras.layers.Dense(
         embeddings.embedding_dim,
         activation=get_activation(config.lm_activation),
         kernel_initializer=head_initializer(config),
-        dtype=dtype,
         name="lm_transform",
     )
-    norm = LayerNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="lm_norm")
-    return lm(config, embeddings, norm(transform(x)), dtype)
+    norm = LayerNormalization(epsilon=config.layer_norm_epsilon, name="lm_norm")
+    return lm(config, embeddings, norm(transform(x)))
 
 
-def compare_texts(config, pooled, dtype):
+def compare_texts(config, pooled):
     """Compute the pair classifier's logits, (B, 2) float32, from a vector (B, D).
 
     Devlin et al. 2019, task 2; Lan et al. 2020, section 3.1.
     """
-    x = _dropout(config.pair_dropout, dtype, "pair_dropout")(pooled)
+    x = keras.layers.Dropout(config.pair_dropout, name="pair_dropout")(pooled)
     return _dense(config, 2, "pair_classifier")(x)
 
 
-def lm(config, embeddings, x, dtype, use_bias=True, initializer=None):
+def lm(config, embeddings, x, use_bias=True, initializer=None):
     """Compute each position's token logits, (B, L, V), by a product with the token table.
 
     Without `tie_embeddings` the output has its own table, drawn by `initializer` or, if None, as
@@ -96,14 +96,13 @@ def lm(config, embeddings, x, dtype, use_bias=True, initializer=None):
             embeddings.vocabulary_size,
             use_bias=False,
             kernel_initializer=initializer or head_initializer(config),
-            dtype=dtype,
             name="lm_output",
         )
         logits = output(x)
-    return OutputBias(dtype=dtype, name="lm_bias")(logits) if use_bias else logits
+    return OutputBias(name="lm_bias")(logits) if use_bias else logits
 
 
-def adaptive_lm(config, embeddings, x, dtype):
+def adaptive_lm(config, embeddings, x):
     """Compute each position's token log-probabilities, (B, L, V), by adaptive softmax."""
     _, *weights = embeddings.output
     clusters = len(config.cutoffs) + 1
@@ -114,7 +113,6 @@ def adaptive_lm(config, embeddings, x, dtype):
         embedding_dim=config.embedding_dim,
         div_value=config.div_value,
         kernel_initializer=head_initializer(config),
-        dtype=dtype,
         name="lm_softmax",
     )
     return softmax(
@@ -124,28 +122,21 @@ def adaptive_lm(config, embeddings, x, dtype):
     )
 
 
-def discriminate(config, x, dtype):
+def discriminate(config, x):
     """Compute replaced-token logits, (B, L) float32 (Clark et al. 2020, section 2).
 
     With the config's `discriminator_norm` it is the head of DeBERTa v3's code release.
     """
     if config.discriminator_norm:
-        norm = LayerNormalization(
-            epsilon=config.layer_norm_epsilon, dtype=dtype, name="discriminator_norm"
-        )
+        norm = LayerNormalization(epsilon=config.layer_norm_epsilon, name="discriminator_norm")
         x = norm(x + x[:, :1])
     transform = keras.layers.Dense(
         config.hidden_dim,
         activation=get_activation(config.activation),
         kernel_initializer=head_initializer(config),
-        dtype=dtype,
         name="discriminator_transform",
     )
     return _dense(config, 1, "discriminator")(transform(x))[..., 0]
-
-
-def _dropout(rate, dtype, name):
-    return keras.layers.Dropout(rate, dtype=dtype, name=name)
 
 
 def _dense(config, units, name, use_bias=True):

@@ -8,8 +8,7 @@ import keras
 from keras import ops
 
 from tfnlp.configs.recurrent_config import STATES
-from tfnlp.layers import TextEmbedding
-from tfnlp.models.shared_parts import weight_initializer
+from tfnlp.models.shared_parts import token_embedding
 
 # The layer of each cell.
 LAYERS = {"rnn": keras.layers.SimpleRNN, "lstm": keras.layers.LSTM, "gru": keras.layers.GRU}
@@ -29,36 +28,26 @@ def encode_recurrent(config, inputs, options):
         The embeddings and every layer's output, a list of (B, L, D); {}; and with `memory` that
         of the next segment.
     """
-    embed = TextEmbedding(
-        config.vocabulary_size,
-        config.hidden_dim,
-        num_segments=0,
-        dropout=config.dropout,
-        use_norm=False,
-        embeddings_initializer=weight_initializer(config),
-        dtype=options.dtype,
-        name="embeddings",
-    )
+    embed = token_embedding(config, dropout=config.dropout)
     x, mask = embed(inputs["token_ids"]), ops.cast(inputs["padding_mask"], "bool")
     memory = inputs.get("memory")
     if memory is not None:
         count = config.memory_length
         # Zeros where there is none yet.
         memory = ops.pad(memory, ((0, 0), (0, 0), (count, 0), (0, 0)))[:, :, -count:]
-    states, last = read_layers(config, x, mask, options.dtype, memory)
+    states, last = read_layers(config, x, mask, memory)
     if memory is None:
         return states, {}
     return states, {}, ops.cast(last, "float32")
 
 
-def read_layers(config, x, mask, dtype=None, initial=None, prefix=""):
+def read_layers(config, x, mask, initial=None, prefix=""):
     """Run x through stacked recurrent layers, each followed by dropout.
 
     Args:
         config: has `cell`, `num_layers`, `hidden_dim`, `dropout` and `directions`: one, or both.
         x: (B, L, E).
         mask: (B, L) boolean, true at real tokens; at others states stay as they are.
-        dtype: of the layers.
         initial: (B, layers, S, D), the initial S states of each layer, of one direction; zeros
             if None.
         prefix: of the layers' names.
@@ -77,7 +66,6 @@ def read_layers(config, x, mask, dtype=None, initial=None, prefix=""):
                 return_sequences=True,
                 return_state=True,
                 go_backwards=direction == "backward",
-                dtype=dtype,
                 name=f"{prefix}{direction}_{i}",
             )
             begin = (
@@ -88,7 +76,7 @@ def read_layers(config, x, mask, dtype=None, initial=None, prefix=""):
             outputs.append(ops.flip(output, axis=1) if layer.go_backwards else output)
             ends.append(ops.stack(end, axis=1))
         x = outputs[0] if len(outputs) == 1 else ops.concatenate(outputs, axis=-1)
-        x = keras.layers.Dropout(config.dropout, dtype=dtype, name=f"{prefix}dropout_{i}")(x)
+        x = keras.layers.Dropout(config.dropout, name=f"{prefix}dropout_{i}")(x)
         states.append(x)
         last.append(ends[0] if len(ends) == 1 else ops.concatenate(ends, axis=-1))
     return states, ops.stack(last, axis=1)

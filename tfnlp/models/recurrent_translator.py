@@ -4,10 +4,10 @@ import keras
 from keras import ops
 
 from tfnlp.configs.recurrent_config import STATES
-from tfnlp.layers import RecurrentDecoderBlock, TextEmbedding
+from tfnlp.layers import RecurrentDecoderBlock
 from tfnlp.models.heads import lm
 from tfnlp.models.recurrent import read_layers
-from tfnlp.models.shared_parts import weight_initializer
+from tfnlp.models.shared_parts import token_embedding
 from tfnlp.models.text_model import config_of
 
 
@@ -25,18 +25,17 @@ def run_recurrent_translator(config, inputs, options, head):
         The outputs, a dict, as `build_model` describes them; the decoder's input and output, two
         tensors (B, T, D); and the encoder's input and every layer's output, a list of (B, S, D).
     """
-    embeddings = _embedding(config, options, "embeddings")
-    embed_source = embeddings
+    embed = embed_source = token_embedding(config)
     if not config.share_embeddings:
-        embed_source = _embedding(config, options, "encoder_embeddings")
+        embed_source = token_embedding(config, "encoder_embeddings")
     source = embed_source(inputs["encoder_token_ids"])
-    source = _dropout(config, options, "encoder_dropout")(source)
+    source = keras.layers.Dropout(config.dropout, name="encoder_dropout")(source)
     mask = ops.cast(inputs["encoder_padding_mask"], "bool")
-    source_states, last = read_layers(config, source, mask, options.dtype, prefix="encoder_")
+    source_states, last = read_layers(config, source, mask, prefix="encoder_")
     if config.bidirectional:
-        last = _bridge(config, last, options)
-    x = embeddings(inputs["decoder_token_ids"])
-    states = [_dropout(config, options, "decoder_dropout")(x)]
+        last = _bridge(config, last)
+    x = embed(inputs["decoder_token_ids"])
+    states = [keras.layers.Dropout(config.dropout, name="decoder_dropout")(x)]
     decoder = RecurrentDecoderBlock(
         config.hidden_dim,
         config.num_layers,
@@ -44,7 +43,6 @@ def run_recurrent_translator(config, inputs, options, head):
         score=config.attention,
         input_feeding=config.input_feeding and config.attention is not None,
         dropout=config.dropout,
-        dtype=options.dtype,
         name="decoder",
     )
     weights = {}
@@ -54,15 +52,15 @@ def run_recurrent_translator(config, inputs, options, head):
         x, weights["attention_weights"] = decoder(
             states[0], last, source_states[-1], source_mask=inputs["encoder_padding_mask"]
         )
-    states.append(_dropout(config, options, "output_dropout")(x))
+    states.append(keras.layers.Dropout(config.dropout, name="output_dropout")(x))
     outputs = {"sequence_output": states[-1], "encoder_output": source_states[-1]} | weights
     if head is not None:
-        logits = lm(config, embeddings, states[-1], options.dtype, use_bias=False)
+        logits = lm(config, embed, states[-1], use_bias=False)
         outputs = {"logits": ops.cast(logits, "float32")} | outputs
     return outputs, states, source_states
 
 
-def _bridge(config, last, options):
+def _bridge(config, last):
     """Compute the decoder's initial states from both directions' last (B, layers, S, D).
 
     Bahdanau et al. 2015, appendix A.2.2, here from both directions; an LSTM's c, which has no
@@ -72,10 +70,7 @@ def _bridge(config, last, options):
     for i in range(config.num_layers):
         for k in range(STATES[config.cell]):
             bridge = keras.layers.Dense(
-                config.hidden_dim,
-                activation=None if k else "tanh",
-                dtype=options.dtype,
-                name=f"bridge_{i}_{k}",
+                config.hidden_dim, activation=None if k else "tanh", name=f"bridge_{i}_{k}"
             )
             projected.append(bridge(last[:, i, k]))
     shape = (-1, config.num_layers, STATES[config.cell], config.hidden_dim)
@@ -155,19 +150,3 @@ def output_logits(model, x):
     if model.text_config.output_bias:
         logits = model.get_layer("lm_bias")(logits)
     return ops.cast(logits, "float32")
-
-
-def _embedding(config, options, name):
-    return TextEmbedding(
-        config.vocabulary_size,
-        config.hidden_dim,
-        num_segments=0,
-        use_norm=False,
-        embeddings_initializer=weight_initializer(config),
-        dtype=options.dtype,
-        name=name,
-    )
-
-
-def _dropout(config, options, name):
-    return keras.layers.Dropout(config.dropout, dtype=options.dtype, name=name)

@@ -12,7 +12,6 @@ from tfnlp.layers import EncoderBlock, FastTruncatedNormal, TextEmbedding, updat
 class BuildOptions:
     """Options of `build_model` that do not affect the weights."""
 
-    dtype: object = None
     block_size: int | None = None
     attention_scores: bool = False
     attention_projections: bool = False
@@ -45,7 +44,7 @@ def head_initializer(config):
     return keras.initializers.RandomNormal(stddev=config.initializer_range)
 
 
-def text_embedding(config, options, shared=None, layer=TextEmbedding, **kwargs):
+def text_embedding(config, shared=None, layer=TextEmbedding, **kwargs):
     """Build a `TextEmbedding` of the config's sizes; `kwargs` are specific to the family.
 
     With `shared`, another embedding, it shares that one's tables in the way of its class `layer`.
@@ -58,15 +57,21 @@ def text_embedding(config, options, shared=None, layer=TextEmbedding, **kwargs):
         "embeddings_initializer": weight_initializer(config),
     }
     embedding = layer(
-        config.vocabulary_size,
-        config.hidden_dim,
-        dtype=options.dtype,
-        name="embeddings",
-        **arguments | kwargs,
+        config.vocabulary_size, config.hidden_dim, name="embeddings", **arguments | kwargs
     )
     if shared is not None:
         embedding.share(shared)
     return embedding
+
+
+def token_embedding(config, name="embeddings", vocabulary_size=None, **kwargs):
+    """Build a `TextEmbedding` of tokens alone, without a norm."""
+    if "embeddings_initializer" not in kwargs:
+        kwargs["embeddings_initializer"] = weight_initializer(config)
+    size = vocabulary_size or config.vocabulary_size
+    return TextEmbedding(
+        size, config.hidden_dim, num_segments=0, use_norm=False, name=name, **kwargs
+    )
 
 
 def encoder_blocks(config, options, attention=None, block=EncoderBlock, **kwargs):
@@ -84,7 +89,6 @@ def encoder_blocks(config, options, attention=None, block=EncoderBlock, **kwargs
             kernel_initializer=weight_initializer(config),
             attention=attention and attention(),
             dropout_after=config.dropout_after,
-            dtype=options.dtype,
             name=f"encoder_{i}",
             **kwargs,
         )
@@ -124,20 +128,23 @@ def run_blocks(blocks, x, options, memory=None, attention_arguments=None, **argu
     return states, further
 
 
-def relative_arguments(config, options):
-    """Return the constructor arguments of Transformer-XL's and XLNet's attention."""
+def attention_arguments(config, options, **arguments):
+    """Return the constructor arguments of an attention with relative positions."""
     return {
         "num_heads": config.num_heads,
         "key_dim": config.hidden_dim // config.num_heads,
         "dropout": config.attention_dropout,
-        "clamp_length": config.clamp_length,
         "position_dropout": config.dropout,
         "block_size": options.block_size,
         "kernel_initializer": weight_initializer(config),
-        "bias_initializer": weight_initializer(config),
-        "dtype": options.dtype,
         "name": "attention",
-    }
+    } | arguments
+
+
+def relative_arguments(config, options):
+    """Return the constructor arguments of Transformer-XL's and XLNet's attention."""
+    arguments = attention_arguments(config, options, clamp_length=config.clamp_length)
+    return arguments | {"bias_initializer": weight_initializer(config)}
 
 
 def after_memory(values, memory, fill):

@@ -2,11 +2,8 @@
 
 import keras
 
-from tfnlp.configs.sizes import ENCODER_DECODERS, FAMILIES
+from tfnlp import configs
 from tfnlp.utils.errors import InputError
-
-for _config in {*FAMILIES.values(), *ENCODER_DECODERS.values()}:
-    keras.saving.register_keras_serializable("tfnlp")(_config)
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -48,17 +45,20 @@ class TextModel(keras.Model):
 
     def get_config(self):
         return super().get_config() | {
-            "text_config": keras.saving.serialize_keras_object(self.text_config),
+            "text_config": {
+                "class_name": type(self.text_config).__name__,
+                "config": self.text_config.get_config(),
+            },
             "head": self.head,
         }
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
         config = dict(config)
-        text_config = keras.saving.deserialize_keras_object(config.pop("text_config"))
-        head = config.pop("head")
+        fields, head = config.pop("text_config"), config.pop("head")
         model = super().from_config(config, custom_objects)
-        model.text_config, model.head = text_config, head
+        kind = getattr(configs, fields["class_name"])
+        model.text_config, model.head = kind.from_config(fields["config"]), head
         return model
 
 

@@ -11,10 +11,14 @@ from tfnlp.layers import (
     LayerNormalization,
     OutputBias,
     SinusoidalPositionEncoding,
-    TextEmbedding,
 )
 from tfnlp.models import heads
-from tfnlp.models.shared_parts import encoder_blocks, run_blocks, weight_initializer
+from tfnlp.models.shared_parts import (
+    encoder_blocks,
+    run_blocks,
+    token_embedding,
+    weight_initializer,
+)
 
 
 def run_transformer(config, inputs, options, head):
@@ -31,18 +35,16 @@ def run_transformer(config, inputs, options, head):
         The outputs, a dict, as `build_model` describes them; and the states of the decoder and of
         the encoder, lists of (B, T, D) and (B, S, D).
     """
-    embed = _embedding(config, options, "embeddings", config.decoder.vocabulary_size)
-    embed_source = embed
+    embed = embed_source = _embedding(config, "embeddings", config.decoder.vocabulary_size)
     if not config.share_embeddings:
-        embed_source = _embedding(config, options, "encoder_embeddings", config.vocabulary_size)
+        embed_source = _embedding(config, "encoder_embeddings", config.vocabulary_size)
     place = SinusoidalPositionEncoding(
         interleaved=False,
         scale=math.sqrt(config.hidden_dim) if config.scale_embeddings else 1.0,
         max_length=config.max_length,
-        dtype=options.dtype,
         name="positions",
     )
-    drop = keras.layers.Dropout(config.dropout, dtype=options.dtype, name="embedding_dropout")
+    drop = keras.layers.Dropout(config.dropout, name="embedding_dropout")
     source_mask = inputs["encoder_padding_mask"][:, None, :]  # (B, 1, S)
     block_arguments = {
         "norm_first": config.norm_first,
@@ -54,7 +56,7 @@ def run_transformer(config, inputs, options, head):
         options,
         attention_mask=source_mask,
     )
-    _norm_last(config, options, source_states, "encoder_norm")
+    _norm_last(config, source_states, "encoder_norm")
     states, further = _run_decoder(
         decoder_blocks(config, options, **block_arguments),
         drop(place(embed(inputs["decoder_token_ids"]))),
@@ -62,10 +64,10 @@ def run_transformer(config, inputs, options, head):
         source_mask,
         options,
     )
-    _norm_last(config, options, states, "decoder_norm")
+    _norm_last(config, states, "decoder_norm")
     outputs = {"sequence_output": states[-1], "encoder_output": source_states[-1]}
     if head is not None:
-        outputs = {"logits": _logits(config, embed, states[-1], options.dtype)} | outputs
+        outputs = {"logits": _logits(config, embed, states[-1])} | outputs
     outputs |= further | {f"encoder_{name}": tensors for name, tensors in source_further.items()}
     return outputs, states, source_states
 
@@ -83,7 +85,6 @@ def decoder_blocks(config, options, **kwargs):
             layer_norm_epsilon=config.layer_norm_epsilon,
             kernel_initializer=weight_initializer(config),
             block_size=options.block_size,
-            dtype=options.dtype,
             name=f"decoder_{i}",
             **kwargs,
         )
@@ -113,32 +114,24 @@ def _table_initializer(config):
     return FastTruncatedNormal(stddev=config.initializer_range or config.hidden_dim**-0.5)
 
 
-def _embedding(config, options, name, vocabulary_size):
-    return TextEmbedding(
-        vocabulary_size,
-        config.hidden_dim,
-        num_segments=0,
-        use_norm=False,
-        embeddings_initializer=_table_initializer(config),
-        dtype=options.dtype,
-        name=name,
+def _embedding(config, name, vocabulary_size):
+    return token_embedding(
+        config, name, vocabulary_size, embeddings_initializer=_table_initializer(config)
     )
 
 
-def _norm_last(config, options, states, name):
+def _norm_last(config, states, name):
     """Normalise the last of pre-norm blocks' states, in place."""
     if config.norm_first:
-        norm = LayerNormalization(
-            epsilon=config.layer_norm_epsilon, dtype=options.dtype, name=name
-        )
+        norm = LayerNormalization(epsilon=config.layer_norm_epsilon, name=name)
         states[-1] = norm(states[-1])
 
 
-def _logits(config, embeddings, x, dtype):
+def _logits(config, embeddings, x):
     """Compute the logits of the next token, (B, T, V) float32."""
     initializer = _table_initializer(config)
-    logits = heads.lm(config, embeddings, x, dtype, use_bias=False, initializer=initializer)
+    logits = heads.lm(config, embeddings, x, use_bias=False, initializer=initializer)
     if config.output_bias:
-        logits = OutputBias(trainable=False, dtype=dtype, name="lm_bias")(logits)
+        logits = OutputBias(trainable=False, name="lm_bias")(logits)
     # The loss is exact under mixed precision, too.
     return logits if logits.dtype == "float32" else ops.cast(logits, "float32")

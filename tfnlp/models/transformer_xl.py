@@ -32,7 +32,6 @@ def encode_transformer_xl(config, inputs, options):
         dropout=config.dropout,
         embeddings_initializer=weight_initializer(config),
         kernel_initializer=weight_initializer(config),
-        dtype=options.dtype,
         name="embeddings",
     )
     # Keras takes a layer in a model for one with as many outputs at every call: one call is all.
@@ -48,7 +47,6 @@ def encode_transformer_xl(config, inputs, options):
             config.num_heads,
             config.hidden_dim // config.num_heads,
             bias_initializer=weight_initializer(config),
-            dtype=options.dtype,
             name="biases",
         )
         arguments["content_bias"], arguments["position_bias"] = biases(x)
@@ -62,9 +60,7 @@ def encode_transformer_xl(config, inputs, options):
         attention_arguments=arguments,
     )
     new_memory = updated_memory(memory, states[:-1], config.memory_length)
-    states[-1] = keras.layers.Dropout(config.dropout, dtype=options.dtype, name="dropout")(
-        states[-1]
-    )
+    states[-1] = keras.layers.Dropout(config.dropout, name="dropout")(states[-1])
     return states, further, new_memory
 
 

@@ -36,7 +36,6 @@ def encode_xlnet(config, inputs, options):
         config.hidden_dim,
         dropout=config.dropout,
         embeddings_initializer=weight_initializer(config),
-        dtype=options.dtype,
         name="embeddings",
     )
     pretrains = "target_mapping" in inputs
@@ -68,9 +67,7 @@ def encode_xlnet(config, inputs, options):
         )
         contents = states[:-1]
     new_memory = updated_memory(memory, contents, config.memory_length, config.reuse_length)
-    states[-1] = keras.layers.Dropout(config.dropout, dtype=options.dtype, name="dropout")(
-        states[-1]
-    )
+    states[-1] = keras.layers.Dropout(config.dropout, name="dropout")(states[-1])
     return states, further, new_memory
 
 

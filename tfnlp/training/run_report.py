@@ -10,7 +10,7 @@ import tensorflow as tf
 from absl import logging
 
 import tfnlp
-from tfnlp.checkpoints import family_of, read_config
+from tfnlp.checkpoints import read_config
 from tfnlp.plots import plot_curves
 from tfnlp.utils.files import write_json, write_text
 
@@ -65,7 +65,7 @@ def _model_facts(run):
     if not (run.best / "config.json").exists():
         return {}
     config = read_config(run.best)
-    return {"family": family_of(config).model_type} | dataclasses.asdict(config)
+    return {"family": config.model_type} | dataclasses.asdict(config)
 
 
 def _training_facts(run, examples):

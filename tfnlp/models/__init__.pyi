@@ -1,0 +1,12 @@
+"""Functional models: a config in, a `keras.Model` from named inputs to a dict out."""
+
+from . import deberta as deberta
+from . import recurrent_translator as recurrent_translator
+from .build import build_model as build_model
+from .text_model import TextModel as TextModel
+from .text_model import check_lengths as check_lengths
+from .text_model import check_vocabulary as check_vocabulary
+from .text_model import config_of as config_of
+from .text_model import max_positions as max_positions
+from .text_model import submodel as submodel
+from .text_model import token_axes as token_axes
