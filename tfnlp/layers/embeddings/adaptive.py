@@ -63,19 +63,12 @@ class AdaptiveEmbedding(TokenLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.supports_masking = True
-        self.vocabulary_size = vocabulary_size
-        self.hidden_dim = hidden_dim
+        self.keep(locals())
         self.cutoffs = tuple(cutoffs)
         self.embedding_dim = embedding_dim or hidden_dim
-        self.div_value = div_value
-        self.dropout = dropout
-        self.pad_token_id = pad_token_id
-        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.ends = clusters(vocabulary_size, self.cutoffs)
         self.widths = cluster_widths(self.embedding_dim, div_value, len(self.ends) - 1)
-        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.dropout_layer = self._dropout_layer(dropout)
 
     def build(self, token_ids_shape):
         sizes = [b - a for a, b in itertools.pairwise(self.ends)]
@@ -117,13 +110,12 @@ class AdaptiveEmbedding(TokenLayer):
         return x, tables, projections
 
     def compute_output_spec(self, token_ids, return_tables=False, **kwargs):
-        shape = (*token_ids.shape, self.hidden_dim)
-        x = keras.KerasTensor(shape, dtype=self.compute_dtype)
+        x = self._specs((*token_ids.shape, self.hidden_dim))
         x = attach_padding_mask(x, token_ids, self.pad_token_id)
         if not return_tables:
             return x
         tables, projections = (
-            [keras.KerasTensor(w.shape, dtype=self.compute_dtype) for w in weights]
+            [self._specs(weight.shape) for weight in weights]
             for weights in (self.tables, self.projections)
         )
         return x, tables, projections

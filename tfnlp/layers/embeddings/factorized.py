@@ -5,7 +5,7 @@ from keras import ops
 
 from tfnlp.functional.masks import attach_padding_mask
 from tfnlp.functional.products import times_table
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, check_sizes
+from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS
 from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
 
 
@@ -39,7 +39,7 @@ class FactorizedEmbedding(TokenLayer):
         (B, L, D); with `reverse` (..., V).
 
     Raises:
-        ValueError: for sizes below 1, and for states of another width than E or D.
+        ValueError: for states of another width than E or D.
     """
 
     OPTIONS = TokenLayer.OPTIONS + KERNEL_OPTIONS + BIAS_OPTIONS
@@ -57,18 +57,7 @@ class FactorizedEmbedding(TokenLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.supports_masking = True
-        check_sizes(
-            vocabulary_size=vocabulary_size, embedding_dim=embedding_dim, hidden_dim=hidden_dim
-        )
-        self.vocabulary_size = vocabulary_size
-        self.embedding_dim = embedding_dim
-        self.hidden_dim = hidden_dim
-        self.use_bias = use_bias
-        self.use_output_bias = use_output_bias
-        self.pad_token_id = pad_token_id
-        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.keep(locals())
         self.projection = self._dense(hidden_dim, "projection", use_bias=use_bias)
 
     def build(self, inputs_shape):
@@ -106,7 +95,6 @@ class FactorizedEmbedding(TokenLayer):
     def compute_output_spec(self, inputs, reverse=False):
         if reverse:
             self._check_states(inputs)
-            shape = (*inputs.shape[:-1], self.vocabulary_size)
-            return keras.KerasTensor(shape, dtype=self.compute_dtype)
-        x = keras.KerasTensor((*inputs.shape, self.hidden_dim), dtype=self.compute_dtype)
+            return self._specs((*inputs.shape[:-1], self.vocabulary_size))
+        x = self._specs((*inputs.shape, self.hidden_dim))
         return attach_padding_mask(x, inputs, self.pad_token_id)

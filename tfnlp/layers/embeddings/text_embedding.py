@@ -76,24 +76,14 @@ class TextEmbedding(TokenLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.supports_masking = True
-        self.vocabulary_size = vocabulary_size
-        self.hidden_dim = hidden_dim
-        self.max_length = max_length
-        self.num_segments = num_segments
-        self.dropout = dropout
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+        self.keep(locals())
         self.embedding_dim = embedding_dim or hidden_dim
-        self.position_offset = position_offset
-        self.use_norm = use_norm
-        self.pad_token_id = pad_token_id
         self.norm = None
         if use_norm:
             self.norm = LayerNormalization(
                 epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
             )
-        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.dropout_layer = self._dropout_layer(dropout)
         self._owner = None
         self.projection = None
         if embedding_dim is not None:
@@ -139,9 +129,8 @@ class TextEmbedding(TokenLayer):
     def _build_tables(self):
         self.token_table = self._table("token_table", self.vocabulary_size)
         if self.max_length:
-            self.position_table = self._table(
-                "position_table", self.max_length + self.position_offset
-            )
+            rows = self.max_length + self.position_offset
+            self.position_table = self._table("position_table", rows)
         if self.num_segments:
             self.segment_table = self._table("segment_table", self.num_segments)
         if self.norm is not None:
@@ -193,9 +182,8 @@ class TextEmbedding(TokenLayer):
     def compute_output_spec(self, token_ids, segment_ids=None, reverse=False, **kwargs):
         if reverse:
             self._check_states(token_ids)
-            shape = (*token_ids.shape[:-1], self.vocabulary_size)
-            return keras.KerasTensor(shape, dtype=self.compute_dtype)
-        x = keras.KerasTensor((*token_ids.shape, self.hidden_dim), dtype=self.compute_dtype)
+            return self._specs((*token_ids.shape[:-1], self.vocabulary_size))
+        x = self._specs((*token_ids.shape, self.hidden_dim))
         return attach_padding_mask(x, token_ids, self.pad_token_id)
 
     def fields(self):

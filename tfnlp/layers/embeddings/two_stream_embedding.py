@@ -46,13 +46,8 @@ class TwoStreamEmbedding(TokenLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.supports_masking = True
-        self.vocabulary_size = vocabulary_size
-        self.hidden_dim = hidden_dim
-        self.dropout = dropout
-        self.pad_token_id = pad_token_id
-        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
-        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.keep(locals())
+        self.dropout_layer = self._dropout_layer(dropout)
 
     @property
     def embedding_dim(self):
@@ -89,11 +84,9 @@ class TwoStreamEmbedding(TokenLayer):
 
     def compute_output_spec(self, token_ids, target_mapping=None, reverse=False, **kwargs):
         if reverse:
-            shape = (*token_ids.shape[:-1], self.vocabulary_size)
-            return keras.KerasTensor(shape, dtype=self.compute_dtype)
-        h = keras.KerasTensor((*token_ids.shape, self.hidden_dim), dtype=self.compute_dtype)
+            return self._specs((*token_ids.shape[:-1], self.vocabulary_size))
+        h = self._specs((*token_ids.shape, self.hidden_dim))
         h = attach_padding_mask(h, token_ids, self.pad_token_id)
         if target_mapping is None:
             return h
-        shape = (*target_mapping.shape[:2], self.hidden_dim)
-        return h, keras.KerasTensor(shape, dtype=self.compute_dtype)
+        return h, self._specs((*target_mapping.shape[:2], self.hidden_dim))
