@@ -132,11 +132,6 @@ def set_mask(x, mask):
     return x
 
 
-def attach_padding_mask(x, token_ids, pad_token_id):
-    """Attach the padding mask of `token_ids` to `x`, as `mask_zero` does, if there is a pad id."""
-    return x if pad_token_id is None else set_mask(x, padding_mask(token_ids, pad_token_id))
-
-
 def _check_mask(name, mask, due):
     """Raise a ValueError unless a mask is of the sizes that are due, or has 1 for one."""
     shape = tuple(mask.shape)

@@ -85,6 +85,7 @@ class DisentangledAttention(BaseAttention):
         self.needs_queries = bool({"p2c", "p2p"} & {*terms})
         self.position_dropout_layer = self._dropout_layer(position_dropout)
         self.rows_by_distance = distance_rows(max_distance, num_buckets)
+        self.num_rows = 2 * (num_buckets or max_distance)
 
     def build(self, query_shape, value_shape=None, key_shape=None, position_table_shape=None):
         width = query_shape[-1]
@@ -96,7 +97,6 @@ class DisentangledAttention(BaseAttention):
         if self.needs_queries and not self.share_att_key:
             self.position_query = self._position_projection("position_query", width)
         self._build_output(query_shape)
-        num_rows = 2 * (self.num_buckets or self.max_distance)
         if position_table_shape is None and self.terms != ("c2c",):
             self.own_table = RelativePositionTable(
                 **{name: getattr(self, name) for name in TABLE_ARGUMENTS},
@@ -105,10 +105,9 @@ class DisentangledAttention(BaseAttention):
                 name="position_table",
             )
             self.own_table.build(query_shape)
-        elif position_table_shape and position_table_shape[0] != num_rows:
-            raise ValueError(
-                f"position_table has {position_table_shape[0]} rows, but must have {num_rows}."
-            )
+        elif position_table_shape and position_table_shape[0] != self.num_rows:
+            rows = position_table_shape[0]
+            raise ValueError(f"position_table has {rows} rows, but must have {self.num_rows}.")
 
     @takes(*KERAS_ARGUMENTS, "mask", "return_projections")
     def call(self, query, value=None, key=None, *, position_table=None, **options):

@@ -7,7 +7,7 @@ from tfnlp.functional.attention import Scores
 from tfnlp.functional.attention_heads import scaled, split_heads
 from tfnlp.functional.masks import combine_masks
 from tfnlp.layers.attention.base_attention import KERAS_ARGUMENTS, BaseAttention
-from tfnlp.layers.core.base_layer import takes
+from tfnlp.layers.core.base_layer import check_choice, takes
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -43,20 +43,18 @@ class MultiHeadAttention(BaseAttention):
         see nothing gets the output bias alone, its attention being zeros.
 
     Raises:
-        ValueError: for sizes below 1, for masks that do not fit, and where the scores are asked
-            for with `block_size`.
+        ValueError: for sizes below 1, for masks that do not fit, where the scores are asked for
+            with `block_size`, and for a cache of another batch.
     """
 
     @classmethod
     def from_keras(cls, attention):
-        """Return the layer that equals a built `keras.layers.MultiHeadAttention`, weights too.
+        """Return the built layer that equals a built `keras.layers.MultiHeadAttention`.
+
+        It has the same weights, sizes, dropout, initializers, regularizers, constraints and dtype.
 
         Args:
             attention: of inputs (B, L, D), without gate and sliding window.
-
-        Returns:
-            A built `MultiHeadAttention` of the same sizes, dropout, initializers, regularizers,
-            constraints and dtype, whose output (B, T, D) is that of `attention`.
 
         Raises:
             ValueError: if `attention` computes what this layer does not.
@@ -64,8 +62,7 @@ class MultiHeadAttention(BaseAttention):
         config, output = attention.get_config(), attention.output_dense
         allowed = {"use_gate": (False,), "sliding_window": (None,), "attention_axes": ((1,), [1])}
         for name, values in allowed.items():
-            if config[name] not in values:
-                raise ValueError(f"attention has {name}={config[name]!r}, not {values[0]!r}.")
+            check_choice(f"{name} of the attention", config[name], values)
         names = ("num_heads", "key_dim", "value_dim", "dropout", "use_bias", "trainable")
         names += ("activity_regularizer", "kernel_initializer", *cls.OPTIONS)
         _, _, width = output.kernel.shape  # (N, H', D): an output of one axis
@@ -95,20 +92,17 @@ class MultiHeadAttention(BaseAttention):
         return self._attend(call, scores, (q, k, v), mask)
 
     def project_source(self, value):
-        """Compute the keys and values of other states, a `cache` for many queries.
-
-        Args:
-            value: (B, S, D').
-
-        Returns:
-            Keys (B, N, S, H) and values (B, N, S, H').
-        """
+        """Return keys (B, N, S, H) and values of states (B, S, D'), a `cache` for many queries."""
         pairs = ((self.key, value), (self.value, value))
         return tuple(split_heads(dense(x), self.num_heads) for dense, x in pairs)
 
     def _cached_inputs(self, query, attention_mask, cache):
         """Project the inputs as `_inputs` does, and put the query's keys and values in a cache."""
         keys, values, *place = cache
+        if query.shape[0] not in (None, keys.shape[0]):
+            raise ValueError(
+                f"cache is of a batch of {keys.shape[0]}, but query of one of {query.shape[0]}."
+            )
         mask = combine_masks(query.shape, (keys.shape[0], keys.shape[2]), attention_mask)
         if not place:
             return split_heads(self.query(query), self.num_heads), keys, values, mask

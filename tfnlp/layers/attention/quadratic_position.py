@@ -10,7 +10,7 @@ from tfnlp.functional.activations import get_activation
 from tfnlp.functional.attention import fused_attention
 from tfnlp.functional.masks import combine_masks
 from tfnlp.functional.shapes import check_sizes
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
+from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer, check_choice
 from tfnlp.quantization.fake_quantization import WEIGHT_RANGE
 
 
@@ -74,25 +74,20 @@ class QuadraticPositionAttention(BaseLayer):
         """Build the layer that equals a built `keras.layers.Conv2D`, away from the border.
 
         Theorem 1: one head for each pixel of the K x K kernel, centred on it, with that
-        pixel's (C, C') weights as its W_out. Beyond the border a convolution reads zeros, and
-        attention reads the nearest pixel instead.
+        pixel's (C, C') weights as its W_out. Its output (B, height, width, C') is that of the
+        convolution with padding "same" wherever the whole window is inside; beyond the border a
+        convolution reads zeros, and attention the nearest pixel.
 
         Args:
             convolution: a built `Conv2D` with stride 1, one group and channels last; any
                 kernel size, dilation, bias and activation.
             width: a of every head: the weight of a neighbouring pixel is exp(-a).
 
-        Returns:
-            A built `QuadraticPositionAttention` whose output (B, height, width, C') is that of
-            the convolution with padding "same" at every pixel whose whole window is inside.
-
         Raises:
             ValueError: for a convolution that attention is not.
         """
         for name, due in (("strides", (1, 1)), ("groups", 1), ("data_format", "channels_last")):
-            value = getattr(convolution, name)
-            if value != due:
-                raise ValueError(f"convolution has {name}={value!r}, but must have {due!r}.")
+            check_choice(f"{name} of the convolution", getattr(convolution, name), (due,))
         rows, columns, channels, filters = convolution.kernel.shape
         layer = cls(
             rows * columns,

@@ -11,7 +11,10 @@ from tfnlp.functional.products import times_table
 from tfnlp.functional.relative_scores import query_to_position
 from tfnlp.functional.segment_scores import SegmentTerm
 from tfnlp.layers.attention.relative import RelativeAttention
-from tfnlp.layers.core.base_layer import takes
+from tfnlp.layers.core.base_layer import check_states, takes
+
+STREAM_MASKS = ("content_stream_mask", "query_stream_mask")
+ARGUMENTS = ("attention_mask", "return_attention_scores", "training", "mask", "return_projections")
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -25,20 +28,17 @@ class TwoStreamAttention(RelativeAttention):
 
     Args: those of `RelativeAttention`, and
         bias_initializer: for the biases u, v and b and for the segment encodings s.
-        use_segments: whether there are b and s; where texts have one segment they would be left
-            without a gradient.
+        use_segments: whether there are b and s, which texts of one segment do not train.
 
-    Call arguments:
+    Call arguments: return_attention_scores, return_projections, training as in
+        `MultiHeadAttention`, and
         content_stream: h, (B, T, D).
         query_stream: g, (B, T, D), or (B, P, D) with `target_mapping`; None in fine-tuning.
         target_mapping: (B, P, T), one-hot rows: the position that each prediction is of.
         memory: (B, M, D), earlier positions that both streams see, without gradient; S is M + T.
-        segment_mask: (B, T, S), true where query and key are of one segment
-            (`tfnlp.layers.segment_mask`); no segments if None.
-        attention_mask: as in `MultiHeadAttention`, for the content stream
-            (`tfnlp.layers.permutation_masks`).
-        query_attention_mask: likewise for the query stream; `attention_mask` if None.
-        return_attention_scores, training, return_projections: as in `MultiHeadAttention`.
+        segment_mask: (B, T, S), true where both are of one segment (`tfnlp.layers.segment_mask`).
+        attention_mask: of the content stream; for both see `tfnlp.layers.permutation_masks`.
+        query_attention_mask: of the query stream; `attention_mask` if None.
 
     Returns:
         (B, T, D), or a tuple of it, the scaled scores before mask and softmax, and the
@@ -61,7 +61,7 @@ class TwoStreamAttention(RelativeAttention):
             table = "segment_table", (2, self.num_heads, self.key_dim)
             self.segment_table = self._weight("bias", *table, self.bias_initializer)
 
-    @takes("attention_mask", "return_attention_scores", "training", "mask", "return_projections")
+    @takes(*ARGUMENTS, *STREAM_MASKS)
     def call(
         self,
         content_stream,
@@ -71,18 +71,19 @@ class TwoStreamAttention(RelativeAttention):
         segment_mask=None,
         *,
         query_attention_mask=None,
-        content_stream_mask=None,
-        query_stream_mask=None,
         **options,
     ):
+        shapes = {"query_stream": getattr(query_stream, "shape", None)}
+        check_states(content_stream=content_stream.shape, **shapes)
+        stream_masks = [options.pop(name, None) for name in STREAM_MASKS]
         call = self._gather(**options)
-        content_mask = call.mask if content_stream_mask is None else content_stream_mask
-        inputs, _, key_mask = prepend_memory(memory, content_stream, content_stream, content_mask)
+        padding = call.mask if stream_masks[0] is None else stream_masks[0]
+        inputs, _, key_mask = prepend_memory(memory, content_stream, content_stream, padding)
         shapes = content_stream.shape, inputs.shape
         k = split_heads(self.key(inputs), self.num_heads)  # (B, N, S, H)
         v = split_heads(self.value(inputs), self.num_heads)  # (B, N, S, H')
-        # (N, R, H), (T + S - 1,)
-        r, rows = self._positions(call, ops.shape(content_stream)[1], ops.shape(inputs)[1])
+        lengths = ops.shape(content_stream)[1], ops.shape(k)[2]
+        r, rows = self._positions(call, *lengths)  # (N, R, H), (T + S - 1,)
         is_same = combine_masks(*shapes, segment_mask, name="segment_mask")  # (B, T, S)
 
         def attend(stream, name, stream_mask, mapping=None):
@@ -104,12 +105,9 @@ class TwoStreamAttention(RelativeAttention):
         content = attend(content_stream, "attention_mask", call.attention_mask)
         if query_stream is None:
             return content
-        if query_attention_mask is None:
-            query_attention_mask = call.attention_mask
-        name = "query_attention_mask"
-        query = attend(query_stream, name, query_attention_mask, target_mapping)
-        query_mask = query_output_mask(content_mask, query_stream_mask, target_mapping)
-        return _pairs(content, query, query_mask)
+        mask = call.attention_mask if query_attention_mask is None else query_attention_mask
+        query = attend(query_stream, "query_attention_mask", mask, target_mapping)
+        return _pairs(content, query, stream_masks, target_mapping)
 
     def _queries(self, stream, mapping, length):
         """Compute the queries of a stream at all positions, (B, N, T, H), and cast its mapping."""
@@ -118,43 +116,41 @@ class TwoStreamAttention(RelativeAttention):
             mapping = ops.cast(mapping, q.dtype)  # (B, P, T)
             q = ops.matmul(ops.swapaxes(mapping, 1, 2), q)  # (B, T, N * H)
         if None not in (length, q.shape[1]) and q.shape[1] != length:
-            raise ValueError(
-                f"query_stream has {q.shape[1]} positions and content_stream {length}; give as "
-                "many, or a target_mapping (batch, predictions, positions)."
-            )
+            raise ValueError(f"query_stream has {q.shape[1]} positions, content_stream {length}.")
         return split_heads(q, self.num_heads), mapping
 
     def _by_segment(self, by_position):
-        """Compute (q_i + b) . s, (B, N, T, 2), as (q_i + v) . s + (b - v) . s.
-
-        So the queries have two uses, not three, whose gradients have no fixed order of addition.
-        """
+        """Compute (q_i + b) . s, (B, N, T, 2), as (q_i + v) . s + (b - v) . s: q has 2 uses."""
         table = ops.transpose(self.segment_table, (1, 2, 0))  # (N, H, 2)
         biases = scaled(self.segment_bias) - scaled(self.position_bias)
         return times_table(by_position, table) + ops.matmul(biases[:, None], table)
 
-    def compute_output_spec(self, content_stream, query_stream=None, *tensors, **options):
-        content = super().compute_output_spec(content_stream, **options)
+    def compute_output_spec(
+        self,
+        content_stream,
+        query_stream=None,
+        target_mapping=None,
+        memory=None,
+        *masks,
+        **options,
+    ):
+        content = super().compute_output_spec(content_stream, memory=memory, **options)
         if query_stream is None:
             return content
         query = super().compute_output_spec(query_stream)
         query = (query, *content[1:]) if isinstance(content, tuple) else query
-        masks = options.get("content_stream_mask"), options.get("query_stream_mask")
-        mapping = tensors[0] if tensors else options.get("target_mapping")
-        return _pairs(content, query, query_output_mask(*masks, mapping))
+        stream_masks = [options.get(name) for name in STREAM_MASKS]
+        return _pairs(content, query, stream_masks, target_mapping)
 
 
-def query_output_mask(content_mask, query_mask, target_mapping):
-    """Return the query output's Keras mask: the query stream's, or the content's by positions.
+def _pairs(content, query, stream_masks, target_mapping):
+    """Return each result of the content stream beside that of the query stream.
 
-    With a `target_mapping` it has other positions than the content.
+    The query output has the Keras mask of its stream, or that of the content at the same places.
     """
-    return content_mask if query_mask is None and target_mapping is None else query_mask
-
-
-def _pairs(content, query, query_mask):
-    """Return each result of the content stream beside that of the query stream."""
+    content_mask, mask = stream_masks
+    mask = content_mask if mask is None and target_mapping is None else mask
     if not isinstance(content, tuple):
-        return content, set_mask(query, query_mask)
-    set_mask(query[0], query_mask)
+        return content, set_mask(query, mask)
+    set_mask(query[0], mask)
     return tuple(zip(content, query, strict=True))

@@ -6,6 +6,8 @@ from tfnlp.functional.recompute import recomputable
 from tfnlp.layers.blocks.base_block import BaseBlock, output_and_rest
 from tfnlp.layers.core.base_layer import check_states, takes
 
+INPUT_MASKS = ("inputs_mask", "encoder_outputs_mask")
+
 
 @keras.saving.register_keras_serializable("tfnlp")
 class DecoderBlock(BaseBlock):
@@ -70,7 +72,7 @@ class DecoderBlock(BaseBlock):
         return self.norms[part], self.dropouts[part]
 
     @recomputable
-    @takes("return_attention_scores", "return_projections", "inputs_mask", "encoder_outputs_mask")
+    @takes("return_attention_scores", "return_projections", "training", *INPUT_MASKS)
     def call(
         self,
         inputs,
@@ -79,14 +81,12 @@ class DecoderBlock(BaseBlock):
         encoder_mask=None,
         *,
         use_causal_mask=True,
-        training=None,
         cache=None,
         encoder_cache=None,
         **options,
     ):
-        inputs_mask, source_mask = (
-            options.pop(name, None) for name in ("inputs_mask", "encoder_outputs_mask")
-        )
+        inputs_mask, source_mask = (options.pop(name, None) for name in INPUT_MASKS)
+        training = options.get("training")
         attended, further = output_and_rest(
             self.attention(
                 self._before("attention", inputs),
@@ -94,7 +94,6 @@ class DecoderBlock(BaseBlock):
                 key_mask=inputs_mask,
                 use_causal_mask=use_causal_mask,
                 cache=cache,
-                training=training,
                 **options,
             )
         )
@@ -106,7 +105,6 @@ class DecoderBlock(BaseBlock):
                 attention_mask=encoder_mask,
                 value_mask=source_mask,
                 cache=encoder_cache,
-                training=training,
                 **options,
             )
         )

@@ -4,9 +4,12 @@ import keras
 
 from tfnlp.functional.masks import set_mask
 from tfnlp.functional.recompute import recomputable
-from tfnlp.layers.attention.two_stream import TwoStreamAttention, query_output_mask
+from tfnlp.layers.attention.two_stream import STREAM_MASKS, TwoStreamAttention
 from tfnlp.layers.blocks.encoder_block import EncoderBlock
 from tfnlp.layers.core.base_layer import takes
+
+# Call arguments that are passed on.
+ARGUMENTS = ("attention_mask", "query_attention_mask", "return_attention_scores", "training")
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -41,7 +44,7 @@ class TwoStreamBlock(EncoderBlock):
         super().build(content_stream_shape)
 
     @recomputable
-    @takes("attention_mask", "query_attention_mask", "return_attention_scores")
+    @takes(*ARGUMENTS, *STREAM_MASKS)
     def call(
         self,
         content_stream,
@@ -49,10 +52,6 @@ class TwoStreamBlock(EncoderBlock):
         target_mapping=None,
         memory=None,
         segment_mask=None,
-        *,
-        training=None,
-        content_stream_mask=None,
-        query_stream_mask=None,
         **options,
     ):
         streams = content_stream, query_stream
@@ -61,18 +60,16 @@ class TwoStreamBlock(EncoderBlock):
             target_mapping=target_mapping,
             memory=None if memory is None else self._before("attention", memory),
             segment_mask=segment_mask,
-            training=training,
-            content_stream_mask=content_stream_mask,
             **options,
         )
         scores = None
         if options.get("return_attention_scores"):
             attended, scores = attended
         content, query = (
-            self._rest(x, y, training) for x, y in zip(streams, attended, strict=True)
+            self._rest(x, y, options.get("training"))
+            for x, y in zip(streams, attended, strict=True)
         )
-        mask = query_output_mask(content_stream_mask, query_stream_mask, target_mapping)
-        outputs = content, set_mask(query, mask)
+        outputs = content, set_mask(query, getattr(attended[1], "_keras_mask", None))
         return outputs if scores is None else (outputs, scores)
 
     def compute_output_spec(self, *streams, **options):
