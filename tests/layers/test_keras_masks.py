@@ -86,16 +86,6 @@ def test_a_mask_of_other_values_may_be_given():
     np.testing.assert_allclose(found, block(x, value=values[:, :3]), atol=1e-6)
 
 
-def test_keys_are_seen_where_key_and_value_are_real():
-    layer = layers.MultiHeadAttention(2, 4)
-    x, key, value = np.random.default_rng(0).normal(size=(3, 1, 4, 8)).astype("float32")
-    of_key, of_value = np.array([[1, 1, 0, 1]], bool), np.array([[1, 0, 1, 1]], bool)
-    found = layer(x, value, key, value_mask=of_value, key_mask=of_key)
-    expected = layer(x, value, key, attention_mask=(of_key & of_value)[:, None])
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-    assert np.abs(found - layer(x, value, key, key_mask=of_key)).max() > 1e-3
-
-
 def test_images_are_masked_beside_an_attention_mask():
     image = np.random.default_rng(0).normal(size=(1, 2, 3, 4)).astype("float32")
     mask = np.array([[[True, True, False], [True, False, True]]])
