@@ -47,15 +47,9 @@ def running_texts(tokenizer, token_ids):
 
 
 def windows(token_ids, length, most):
-    """Return the first windows of a text, as `gradient_norms` takes them.
+    """Return the first windows of a text, at most `most`, as `gradient_norms` takes them.
 
-    Args:
-        token_ids: of the text, a list.
-        length: tokens read in each window.
-        most: largest number of windows.
-
-    Returns:
-        (B, length + 1) int32.
+    Each has `length` tokens and the one after: (B, length + 1) int32.
 
     Raises:
         InputError: if the text is shorter than a window.
@@ -70,11 +64,7 @@ def windows(token_ids, length, most):
 
 
 def check_attends(model):
-    """Check that a model has attention to a source.
-
-    Raises:
-        InputError: if it has none.
-    """
+    """Raise an InputError if a model has no attention to a source."""
     config = config_of(model)
     if model.head != "sequence_to_sequence" or getattr(config, "attention", "") is None:
         raise InputError(
@@ -205,9 +195,6 @@ def _read(model, token_ids):
         The logits (B, V) after the last token; for each token the states (B, S, D) of each layer;
         and the same states one by one, as the copies that all later steps read, to take gradients
         by.
-
-    Raises:
-        InputError: if the model is no recurrent language model, or there is no token.
     """
     config = config_of(model)
     if not isinstance(config, RecurrentConfig) or model.head != "causal_lm":

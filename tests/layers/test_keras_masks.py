@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from tfnlp import layers
-from tfnlp.functional.masks import combine_masks
 
 IDS = np.array([[3, 4, 5, 0, 0], [6, 7, 8, 9, 0]])
+
+
 MEMORY = np.random.default_rng(1).normal(size=(1, 3, 8)).astype("float32")
 
 
@@ -78,56 +79,11 @@ def test_pooled_states_do_not_know_of_padding(name):
         np.testing.assert_allclose(row, expected[0], atol=1e-5)
 
 
-@pytest.mark.parametrize("batch", [2, 3])
-def test_masks_by_head_and_by_position_meet_on_their_axes(batch):
-    rng = np.random.default_rng(batch)
-    by_head = rng.random((batch, 2, 3, 4)) < 0.7
-    queries, keys = rng.random((batch, 3)) < 0.7, rng.random((batch, 4)) < 0.7
-    shapes = (batch, 3, 8), (batch, 4, 8)
-    found = combine_masks(*shapes, by_head, queries, keys, num_heads=2)
-    expected = by_head & queries[:, None, :, None] & keys[:, None, None, :]
-    np.testing.assert_array_equal(found, expected)
-
-
-def test_a_memory_is_seen_whatever_the_mask_says():
-    mask = np.array([[[0, 1], [1, 0]]])
-    found = layers.with_memory(mask, 3)
-    np.testing.assert_array_equal(found, [[[1, 1, 1, 0, 1], [1, 1, 1, 1, 0]]])
-
-
 def test_a_mask_of_other_values_may_be_given():
     block = layers.EncoderBlock(2, 16)
     x, values = np.random.default_rng(0).normal(size=(2, 1, 5, 8)).astype("float32")
     found = block(x, value=values, value_mask=np.array([[True, True, True, False, False]]))
     np.testing.assert_allclose(found, block(x, value=values[:, :3]), atol=1e-6)
-
-
-def test_the_last_state_is_that_of_the_last_real_token():
-    embed = keras.layers.Embedding(10, 8, mask_zero=True)
-    x = embed(IDS)
-    last = layers.LastState()
-    expected = np.asarray(x)[[0, 1], [2, 3]]
-    np.testing.assert_array_equal(last(x), expected)
-    np.testing.assert_array_equal(last(x.numpy(), IDS > 0), expected)
-    np.testing.assert_array_equal(last(x.numpy()), np.asarray(x)[:, -1])
-
-
-def test_keys_are_seen_where_key_and_value_are_real():
-    layer = layers.MultiHeadAttention(2, 4)
-    x, key, value = np.random.default_rng(0).normal(size=(3, 1, 4, 8)).astype("float32")
-    of_key, of_value = np.array([[1, 1, 0, 1]], bool), np.array([[1, 0, 1, 1]], bool)
-    found = layer(x, value, key, value_mask=of_value, key_mask=of_key)
-    expected = layer(x, value, key, attention_mask=(of_key & of_value)[:, None])
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-    assert np.abs(found - layer(x, value, key, key_mask=of_key)).max() > 1e-3
-
-
-def test_the_last_state_wherever_padding_stands():
-    x = np.random.default_rng(0).normal(size=(5, 5, 3)).astype("float32")
-    mask = [[0, 0, 1, 1, 1], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [1, 0, 0, 0, 0], [0] * 5]
-    expected = x[np.arange(5), [4, 2, 3, 0, 0]]
-    for given in (np.array(mask), np.array(mask, bool)):
-        np.testing.assert_array_equal(layers.LastState()(x, given), expected)
 
 
 def test_images_are_masked_beside_an_attention_mask():

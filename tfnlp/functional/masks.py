@@ -29,26 +29,31 @@ def combine_masks(
         num_heads: N.
 
     Raises:
-        ValueError: for a mask of the wrong rank, or one whose lengths are not the scores'.
+        ValueError: for a mask whose sizes are not those of the scores.
     """
+    batch, length, source_length = *query_shape[:2], key_shape[1]
     mask = None
     if attention_mask is not None:
-        _check_mask(name, attention_mask, query_shape, key_shape, num_heads)
+        axes = len(attention_mask.shape)
+        due = (batch, num_heads, length, source_length)
+        due = due if axes == 4 else (batch, length, source_length)[axes == 2 :]
+        _check_mask(name, attention_mask, due)
         mask = ops.cast(attention_mask, "bool")
-        if len(mask.shape) == 2:
+        if axes == 2:
             mask = ops.expand_dims(mask, 0)
-        if len(mask.shape) == 4 and mask.shape[1] == 1:
+        if axes == 4 and mask.shape[1] == 1:
             mask = ops.squeeze(mask, 1)
     by_head = mask is not None and len(mask.shape) == 4
-    for padding, padding_name, shape, axis in (
-        (key_mask, "key_mask", key_shape, -2),
-        (query_mask, "query_mask", query_shape, -1),
+    for padding, padding_name, size, axis in (
+        (key_mask, "key_mask", source_length, -2),
+        (query_mask, "query_mask", length, -1),
     ):
         if padding is not None:
-            _check_padding(padding_name, padding, shape)
+            _check_mask(padding_name, padding, (batch, size))
             # `expand_dims`: TFLite has no strided slices of booleans, which indices would be.
             padding = ops.expand_dims(ops.cast(padding, "bool"), axis)
-            mask = _both(mask, ops.expand_dims(padding, 1) if by_head else padding)
+            padding = ops.expand_dims(padding, 1) if by_head else padding
+            mask = padding if mask is None else ops.logical_and(mask, padding)
     return mask
 
 
@@ -127,51 +132,14 @@ def set_mask(x, mask):
     return x
 
 
-def attach_padding_mask(x, token_ids, pad_token_id):
-    """Attach the padding mask of `token_ids` to `x`, as `mask_zero` does, if there is a pad id."""
-    return x if pad_token_id is None else set_mask(x, padding_mask(token_ids, pad_token_id))
-
-
-def _both(a, b):
-    return b if a is None else ops.logical_and(a, b)
-
-
-def _check_length(name, mask, axis, length):
-    size = mask.shape[axis]
-    if length is not None and size is not None and size not in (1, length):
+def _check_mask(name, mask, due):
+    """Raise a ValueError unless a mask is of the sizes that are due, or has 1 for one."""
+    shape = tuple(mask.shape)
+    fits = (
+        size in (1, None) or other in (size, None) for size, other in zip(shape, due, strict=False)
+    )
+    if len(shape) != len(due) or not all(fits):
         raise ValueError(
-            f"{name} has shape {tuple(mask.shape)}, but axis {axis} must be {length} "
-            "(or 1) to fit the attention scores."
+            f"{name} has shape {shape}, but must be {due}, or have 1 for a size; give a mask of "
+            "the tokens of each text as (batch, 1, source)."
         )
-
-
-def _check_padding(name, mask, shape):
-    if len(mask.shape) != 2:
-        raise ValueError(
-            f"{name} has shape {tuple(mask.shape)}, but must have 2 axes, (batch, length)."
-        )
-    _check_length(name, mask, 0, shape[0])
-    _check_length(name, mask, 1, shape[1])
-
-
-def _check_mask(name, mask, query_shape, key_shape, num_heads):
-    rank = len(mask.shape)
-    if rank not in (2, 3, 4):
-        raise ValueError(
-            f"{name} has shape {tuple(mask.shape)}, but must have 3 axes, "
-            "(batch, target, source), or 2, (target, source), or 4, "
-            "(batch, heads, target, source)."
-        )
-    _check_length(name, mask, rank - 1, key_shape[1])
-    length = query_shape[1]
-    if rank == 2 and length is not None and mask.shape[0] not in (None, 1, length):
-        raise ValueError(
-            f"{name} has shape {tuple(mask.shape)}, but with 2 axes it must be (target, source), "
-            f"here ({length}, {key_shape[1]}); where it says which tokens of each text are real, "
-            f"give it as (batch, 1, source), {name}[:, None]."
-        )
-    _check_length(name, mask, rank - 2, query_shape[1])
-    if rank > 2:
-        _check_length(name, mask, 0, query_shape[0])
-    if rank == 4:
-        _check_length(name, mask, 1, num_heads)

@@ -3,6 +3,7 @@
 from keras import ops
 
 from tfnlp.functional.masks import with_memory
+from tfnlp.functional.shapes import check_sizes
 
 
 def update_memory(memory, states, memory_length=None, reuse_length=None):
@@ -21,14 +22,12 @@ def update_memory(memory, states, memory_length=None, reuse_length=None):
         (B, at most `memory_length`, D).
 
     Raises:
-        ValueError: if `memory_length` is below 1, or the widths differ.
+        ValueError: if `memory_length` is below 1.
     """
-    if memory_length is not None and memory_length < 1:
-        raise ValueError(f"memory_length={memory_length} must be at least 1.")
+    check_sizes(memory_length=memory_length)
     if reuse_length is not None:
         states = states[:, :reuse_length]
     if memory is not None:
-        check_memory(memory, states.shape)
         states = ops.concatenate([memory, states], axis=1)
     if memory_length is not None:
         states = states[:, -memory_length:]
@@ -46,28 +45,12 @@ def prepend_memory(memory, key, value, key_mask=None):
 
     Returns:
         Key and value (B, M + L, D), and the mask (B, M + L) or None.
-
-    Raises:
-        ValueError: if the memory does not fit the key.
     """
     if memory is None:
         return key, value, key_mask
-    check_memory(memory, key.shape)
     memory = ops.stop_gradient(memory)
     if key_mask is not None:
         key_mask = with_memory(key_mask, ops.shape(memory)[1])
     joined = ops.concatenate([memory, key], axis=1)
     value = joined if value is key else ops.concatenate([memory, value], axis=1)
     return joined, value, key_mask
-
-
-def check_memory(memory, states_shape):
-    """Raise ValueError unless `memory` is (B, M, D) for states of (B, L, D)."""
-    shape = tuple(memory.shape)
-    batch, _, width = states_shape
-    fits = len(shape) == 3 and shape[2] == width
-    if not fits or (None not in (shape[0], batch) and shape[0] != batch):
-        raise ValueError(
-            f"memory has shape {shape}, but must be (batch, memory length, width), here "
-            f"({batch}, any, {width})."
-        )

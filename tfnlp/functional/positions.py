@@ -4,6 +4,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from tfnlp.functional.shapes import check_sizes
+
 # Limit of a table of distances, however few buckets they share: no text is as long.
 LONGEST_DISTANCE = 2**20
 
@@ -32,8 +34,7 @@ def sinusoids(positions, dim, max_wavelength=10000.0, interleaved=True):
 
 def sines_and_cosines(positions, dim, max_wavelength=10000.0):
     """Compute the sines and the cosines of `sinusoids`, each (L, D / 2) float32."""
-    if dim % 2:
-        raise ValueError(f"dim={dim} must be even, for as many sines as cosines.")
+    _check_even(dim)
     # Rounded where the references round: at position 500 the last bit shows.
     exponents = np.arange(0, dim, 2, dtype="float32") / np.float32(dim)
     wavelengths = np.power(float(max_wavelength), exponents.astype("float64"))
@@ -47,8 +48,7 @@ def sinusoid_table(length, dim, max_wavelength=10000.0, interleaved=True):
 
     At position 500 the angles of `sinusoids` are off by the rounding of float32, 3e-5.
     """
-    if dim % 2:
-        raise ValueError(f"dim={dim} must be even, for as many sines as cosines.")
+    _check_even(dim)
     wavelengths = np.power(float(max_wavelength), np.arange(0, dim, 2) / dim)
     angles = np.arange(length)[:, None] / wavelengths
     parts = np.sin(angles), np.cos(angles)
@@ -95,7 +95,11 @@ def distance_rows(max_distance, num_buckets=None):
     Returns:
         (2 R + 1,) int32, below `2 * (num_buckets or max_distance)`. R is `max_distance`, and
         more for an odd number of buckets.
+
+    Raises:
+        ValueError: for a distance below 1, and too few or too many buckets.
     """
+    check_distances(max_distance, num_buckets)
     reach = _farthest_distance(max_distance, num_buckets)
     distances = np.arange(-reach, reach + 1)
     span = num_buckets or max_distance
@@ -136,11 +140,19 @@ def offset_rows(rows_by_distance, length, source_length):
     return xp.take(rows_by_distance, distances + reach, axis=0)
 
 
-def used_rows(table, rows):
-    """Return the part of a table (R, D) that falling `rows` read, and the rows within it."""
+def rows_in_use(table, rows_by_distance, length, source_length, training=False):
+    """Return the part of a table (R, D) that is read, and the rows of `offset_rows` within it.
+
+    That is where the lengths are known, and in training. With unknown lengths at inference it is
+    all of the table, so that an export folds its projections into constants.
+    """
+    rows = offset_rows(rows_by_distance, length, source_length)
+    is_known = isinstance(rows, np.ndarray)
+    if not (is_known or training):
+        return table, rows
     first, last = rows[-1], rows[0]
     shape = (last + 1 - first, table.shape[-1])
-    if isinstance(rows, np.ndarray):
+    if is_known:
         first, shape = int(first), tuple(map(int, shape))
     return ops.slice(table, (first, 0), shape), rows - first
 
@@ -178,11 +190,15 @@ def check_length(name, inputs, max_length):
 
 
 def check_distances(max_distance, num_buckets):
-    """Raise ValueError for an invalid maximum distance or number of buckets."""
-    if max_distance < 1:
-        raise ValueError(f"max_distance={max_distance} must be at least 1.")
+    """Raise a ValueError for an invalid maximum distance or number of buckets."""
+    check_sizes(max_distance=max_distance)
     if num_buckets is not None and not 2 <= num_buckets < 2 * (max_distance - 1):
         raise ValueError(
             f"num_buckets={num_buckets} must be at least 2 and below "
             f"2 * (max_distance - 1) = {2 * (max_distance - 1)}, or None."
         )
+
+
+def _check_even(dim):
+    if dim % 2:
+        raise ValueError(f"dim={dim} must be even, for as many sines as cosines.")

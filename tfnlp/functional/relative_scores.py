@@ -216,3 +216,8 @@ def position_to_position(query, position_product, rows):
     # One number for each head and row: vectors of length 1.
     factors = {"ones": ops.ones_like(query[..., :1]), "position_product": position_product}
     return RelativeTerm("p2p", factors, rows, shares_rows=True)
+
+
+def row_products(queries, keys):
+    """Compute the product of each row's query and key, (N, R, 1), for tables (N, R, H)."""
+    return ops.sum(queries * keys, axis=-1, keepdims=True)

@@ -18,16 +18,7 @@ def relative_shift(x, source_length):
 
     Returns:
         (..., T, S).
-
-    Raises:
-        ValueError: if W is known and not above S.
     """
-    width = x.shape[-1]
-    if isinstance(width, int) and isinstance(source_length, int) and width <= source_length:
-        raise ValueError(
-            f"x has shape {tuple(x.shape)}, but its last axis must be above "
-            f"source_length={source_length}."
-        )
 
     @ops.custom_gradient
     def shift(x):

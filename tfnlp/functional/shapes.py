@@ -1,11 +1,15 @@
-"""Shapes with one unknown size."""
+"""Sizes and shapes: checks, and shapes with one unknown size."""
+
+import numbers
 
 from keras import ops
 
 
-def is_open(sizes):
-    """Return whether exactly one size of a shape is unknown."""
-    return sum(not isinstance(size, int) for size in sizes) == 1
+def check_sizes(**sizes):
+    """Raise a ValueError for a size that is neither None nor an integer of at least 1."""
+    for name, size in sizes.items():
+        if size is not None and (not isinstance(size, numbers.Integral) or size < 1):
+            raise ValueError(f"{name}={size!r} must be at least 1, an integer.")
 
 
 def reshape(x, sizes):
@@ -13,6 +17,6 @@ def reshape(x, sizes):
 
     TFLite then has a constant shape and need not compute one at each call.
     """
-    if is_open(sizes):
+    if sum(not isinstance(size, int) for size in sizes) == 1:
         sizes = [size if isinstance(size, int) else -1 for size in sizes]
     return ops.reshape(x, sizes)

@@ -22,6 +22,8 @@ WEIGHT_RANGE = (0.0, 255 / 256)
 OUTLIER = 64
 # TFLite's output range of every integer tanh.
 TANH_RANGE = (-1.0, 127 / 128)
+# Attributes of a model without the functions that Keras compiles.
+NOT_COMPILED = dict.fromkeys(("train_function", "test_function", "predict_function"))
 
 
 class FakeQuantizer(keras.layers.Layer):
@@ -173,8 +175,9 @@ def fake_quantize(model):
                 "build the model with block_size=None to fake-quantise it."
             )
     if not all(layer.is_fake_quantized for layer in layers.values()):
-        for compiled, name in _compiled(model):
-            setattr(compiled, name, None)
+        for compiled in _models(model):
+            for name in NOT_COMPILED:
+                setattr(compiled, name, None)
     for path, layer in layers.items():
         if not layer.fake_quantizers:
             _add_quantizers(layer, path)
@@ -207,36 +210,18 @@ def _add_quantizers(layer, path):
     layer._tracker.lock()
 
 
-@contextlib.contextmanager
 def in_float(model):
     """Temporarily compute a fake-quantised model in float."""
-    layers = [layer for layer in _layers(model).values() if layer.is_fake_quantized]
-    with _compiled_anew(model):
-        for layer in layers:
-            layer.is_fake_quantized = False
-        try:
-            yield
-        finally:
-            for layer in layers:
-                layer.is_fake_quantized = True
+    return _changed(model, _rounding_layers(model), is_fake_quantized=False)
 
 
-@contextlib.contextmanager
 def converting(model):
     """Temporarily put a fake-quantised model in a form that TFLite's converter understands.
 
     Otherwise its attention emulates one integer operation of LiteRT by several operations, which
     the converter would leave in float.
     """
-    layers = [layer for layer in _layers(model).values() if layer.is_fake_quantized]
-    with _compiled_anew(model):
-        for layer in layers:
-            layer.is_converted = True
-        try:
-            yield
-        finally:
-            for layer in layers:
-                layer.is_converted = False
+    return _changed(model, _rounding_layers(model), is_converted=True)
 
 
 @contextlib.contextmanager
@@ -248,16 +233,10 @@ def observing(model, sizes=None):
         sizes: a dict that gets {name as of `get_ranges`: the mean size in each call}; or None.
     """
     quantizers = _quantizers(model)
-    with _compiled_anew(model):
-        for name, quantizer in quantizers.items():
-            quantizer.observes = True
-            if sizes is not None:
-                quantizer.observer = sizes.setdefault(name, []).append
-        try:
-            yield
-        finally:
-            for quantizer in quantizers.values():
-                quantizer.observes, quantizer.observer = False, None
+    with _changed(model, quantizers.values(), observes=True, observer=None):
+        for name, quantizer in quantizers.items() if sizes is not None else ():
+            quantizer.observer = sizes.setdefault(name, []).append
+        yield
 
 
 def leave_outliers_in_float(model, sizes):
@@ -293,23 +272,23 @@ def kernels_in_float(model):
 
 
 @contextlib.contextmanager
-def _compiled_anew(model):
-    """Temporarily discard the functions that Keras compiled."""
-    kept = {place: getattr(*place) for place in _compiled(model)}
-    for compiled, name in kept:
-        setattr(compiled, name, None)
+def _changed(model, parts, **values):
+    """Temporarily set attributes of parts of a model, and discard what Keras has compiled."""
+    changes = [(x, values) for x in parts] + [(x, NOT_COMPILED) for x in _models(model)]
+    before = [(x, name, getattr(x, name)) for x, values in changes for name in values]
+    for x, values in changes:
+        for name, value in values.items():
+            setattr(x, name, value)
     try:
         yield
     finally:
-        for (compiled, name), function in kept.items():
-            setattr(compiled, name, function)
+        for change in before:
+            setattr(*change)
 
 
-def _compiled(model):
-    """Return (model, attribute) pairs that hold compiled functions, nested models included."""
-    models = [layer for layer in model._flatten_layers() if isinstance(layer, keras.Model)]
-    names = ("train_function", "test_function", "predict_function")
-    return [(model, name) for model in models for name in names]
+def _models(model):
+    """Return the models that hold compiled functions, nested ones included."""
+    return [layer for layer in model._flatten_layers() if isinstance(layer, keras.Model)]
 
 
 def get_ranges(model):
@@ -353,6 +332,10 @@ def _layers(model):
     """Return {path: layer} of all layers that can be fake-quantised."""
     layers = model._flatten_layers()
     return {layer.path: layer for layer in layers if isinstance(layer, FakeQuantized)}
+
+
+def _rounding_layers(model):
+    return [layer for layer in _layers(model).values() if layer.is_fake_quantized]
 
 
 def _quantizers(model):

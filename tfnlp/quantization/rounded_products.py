@@ -32,13 +32,10 @@ class RoundedProducts:
         self.rounded = {}
 
     def __call__(self, name, compute=ops.matmul, **factors):
-        """Return `compute` of the rounded factors, rounded itself.
+        """Return `compute` of the rounded factors, rounded itself as `name`.
 
-        Args:
-            name: of the result.
-            compute: a function of the factors; anything but `ops.matmul` and `times_transposed`
-                is computed in floats.
-            factors: {name: tensor}. Those without a quantizer in the layer stay as they are.
+        Anything but `ops.matmul` and `times_transposed` is computed in floats. Factors without a
+        quantizer in the layer stay as they are.
         """
         quantizers = [self.layer.quantizer(factor) for factor in factors]
         result = self.layer.quantizer(name)
@@ -77,9 +74,6 @@ def rounded_dense(dense, x, training=None):
             "activations" if the activation is to be rounded.
         x: (rows, D).
         training: whether the call is not inference.
-
-    Returns:
-        (rows, units).
     """
     quantizers = dense.fake_quantizers
     x = quantizers["outputs"](_rounded_sums(dense, quantizers["inputs"](x), training))

@@ -1,23 +1,99 @@
-"""Base class of the attention layers."""
+"""Base class of the attention layers, and the arguments of their calls."""
 
-import keras
+import dataclasses
+
 from keras import ops
 
 from tfnlp.functional.attention import blockwise_attention, fused_attention
 from tfnlp.functional.attention_heads import join_heads, split_heads
-from tfnlp.layers.attention.attention_call import AttentionCall
-from tfnlp.layers.core.base_layer import (
-    BIAS_OPTIONS,
-    KERNEL_OPTIONS,
-    BaseLayer,
-    check_sizes,
-    check_states,
-)
+from tfnlp.functional.masks import causal_mask, combine_masks
+from tfnlp.functional.memory import prepend_memory
+from tfnlp.functional.products import plain_product
+from tfnlp.functional.shapes import check_sizes
+from tfnlp.layers.attention.joint_projection import build_joint_projection, project_jointly
+from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer, check_states
 from tfnlp.quantization.fake_quantization import WEIGHT_RANGE
+
+# The call arguments of `keras.layers.MultiHeadAttention` after query, value and key, in its order.
+KERAS_ARGUMENTS = ("query_mask", "value_mask", "key_mask", "attention_mask")
+KERAS_ARGUMENTS += ("return_attention_scores", "training", "use_causal_mask")
+
+
+@dataclasses.dataclass
+class AttentionCall:
+    """Masks, `training` and the results asked for in one call of an attention layer.
+
+    Args:
+        query_mask: (B, T), as Keras passes it on. One of more axes is an `attention_mask`: in
+            a call by position, `layer(x, x, x, mask)`, it is in this one's place.
+        value_mask: (B, S); with `key_mask` both hold.
+        key_mask: (B, S).
+        attention_mask: as `combine_masks` takes it.
+        mask: the `query_mask` where the query is the only tensor.
+        use_causal_mask: whether to hide every position after the query's own.
+        training: whether dropout is on.
+        return_attention_scores, return_projections: results beside the output.
+        product: the `products` of the layer for this call.
+
+    Raises:
+        ValueError: if both `query_mask` and `attention_mask` are attention masks.
+    """
+
+    query_mask: object = None
+    value_mask: object = None
+    key_mask: object = None
+    attention_mask: object = None
+    return_attention_scores: bool = False
+    training: bool | None = None
+    use_causal_mask: bool = False
+    mask: object = None
+    return_projections: bool = False
+    product: object = plain_product
+
+    def __post_init__(self):
+        if self.query_mask is not None and len(self.query_mask.shape) > 2:
+            if self.attention_mask is not None:
+                raise ValueError(
+                    f"query_mask has shape {tuple(self.query_mask.shape)}, but must have 2 axes, "
+                    "(batch, target), beside an attention_mask."
+                )
+            self.attention_mask, self.query_mask = self.query_mask, None
+        if self.query_mask is None:
+            self.query_mask = self.mask
+
+    def inputs(self, query, value=None, key=None, memory=None, num_heads=1):
+        """Fill in omitted value and key, put a memory before them, and combine all masks.
+
+        Args:
+            query: (B, T, D).
+            value: (B, L, D'); the query if None.
+            key: (B, L, D'); the value if None.
+            memory: (B, M, D'), or None.
+            num_heads: N.
+
+        Returns:
+            Key and value (B, S, D') with S = M + L, and the mask as `combine_masks` gives it.
+        """
+        value_mask, key_mask = self.value_mask, self.key_mask
+        if value is None:
+            value, value_mask = query, self.query_mask if value_mask is None else value_mask
+        key = value if key is None else key
+        check_states(query=query.shape, value=value.shape, key=key.shape)
+        if key_mask is None:
+            key_mask = value_mask
+        elif value_mask is not None and value_mask is not key_mask:
+            key_mask = ops.logical_and(key_mask, value_mask)
+        key, value, key_mask = prepend_memory(memory, key, value, key_mask)
+        masks = self.attention_mask, self.query_mask, key_mask
+        mask = combine_masks(query.shape, key.shape, *masks, num_heads=num_heads)
+        if self.use_causal_mask:
+            causal = causal_mask(ops.shape(query)[1], ops.shape(key)[1])
+            mask = causal if mask is None else ops.logical_and(mask, causal)
+        return key, value, mask
 
 
 class BaseAttention(BaseLayer):
-    """Base class of the attention layers: projections, input checks and output.
+    """Base class of the attention layers: projections, masks and output.
 
     `call` of a subclass gathers its arguments by `_gather`, projects the inputs by `_inputs`,
     forms the `Scores` of its paper, and ends with `_attend`. Arguments by position are those of
@@ -30,7 +106,8 @@ class BaseAttention(BaseLayer):
         dropout: share of attention weights dropped in training.
         use_bias: whether the projections add a bias.
         output_dim: width of the output; the width of the query if None.
-        block_size: keys to attend to at a time, for long inputs; all if None.
+        block_size: keys to attend to at a time, for long inputs (Rabe & Staats 2021); the
+            (T, S) scores are never held then. All at once if None.
         kernel_initializer: for the kernels.
         output_initializer: for the output's kernel; `kernel_initializer` if None.
         activity_regularizer: for what the projections of the inputs and of the output give.
@@ -41,6 +118,8 @@ class BaseAttention(BaseLayer):
     OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
     # Call arguments that are hidden states as the inputs are: a pre-norm block normalises them.
     STATES = ()
+    # Whether one kernel projects to query, key and value, as in DeBERTa v1.
+    joint_projection = False
 
     def __init__(
         self,
@@ -58,37 +137,27 @@ class BaseAttention(BaseLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        check_sizes(
-            num_heads=num_heads,
-            key_dim=key_dim,
-            value_dim=value_dim,
-            output_dim=output_dim,
-            block_size=block_size,
-        )
+        self.keep(locals())
+        # Of the projections, not of the layer's output, as in Keras.
+        self.projection_regularizer, self.activity_regularizer = self.activity_regularizer, None
+        sizes = {"num_heads": num_heads, "key_dim": key_dim, "value_dim": value_dim}
+        check_sizes(**sizes, output_dim=output_dim, block_size=block_size)
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout={dropout} must be at least 0 and below 1.")
-        self.supports_masking = True
-        self.num_heads = num_heads
-        self.key_dim = key_dim
         self.value_dim = value_dim or key_dim
-        self.dropout = dropout
-        self.use_bias = use_bias
-        self.output_dim = output_dim
-        self.block_size = block_size
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.output_initializer = keras.initializers.get(output_initializer)
-        self.projection_regularizer = keras.regularizers.get(activity_regularizer)
-        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.dropout_layer = self._dropout_layer(dropout)
+
+    def fields(self):
+        return super().fields() | {"activity_regularizer": self.projection_regularizer}
 
     def rounded_tensors(self):
-        return {
-            "query": None,
-            "scores": None,
-            "weights": WEIGHT_RANGE,
-            "key": "key.outputs",
-            "value": "value.outputs",
-            "context": "output_dense.inputs",
-        }
+        rounded = {"query": None, "scores": None, "weights": WEIGHT_RANGE}
+        if self.joint_projection:
+            rounded["key"] = "joint.outputs"
+            rounded["value"] = None if self.use_bias else "joint.outputs"
+        else:
+            rounded |= {"key": "key.outputs", "value": "value.outputs"}
+        return rounded | {"context": "output_dense.inputs"}
 
     def _projection(self, units, name, shape, initializer=None, **kwargs):
         """Build a dense layer for inputs or context; `kwargs` override its default options."""
@@ -100,11 +169,19 @@ class BaseAttention(BaseLayer):
         dense.build(shape)
         return dense
 
+    def _position_projection(self, name, width, **options):
+        """Build the projection of a table, whose activity, of no input, is not regularised."""
+        options["activity_regularizer"] = None
+        return self._projection(self.num_heads * self.key_dim, name, (None, width), **options)
+
     def _build_inputs(self, query_shape, value_shape=None, key_shape=None):
         """Build the projections of query, key and value."""
         value_shape = value_shape or query_shape
         key_shape = key_shape or value_shape
         check_states(query=query_shape, value=value_shape, key=key_shape)
+        if self.joint_projection:
+            build_joint_projection(self, query_shape[-1])
+            return
         units = self.num_heads * self.key_dim
         self.query = self._projection(units, "query", query_shape)
         self.key = self._projection(units, "key", key_shape)
@@ -118,61 +195,62 @@ class BaseAttention(BaseLayer):
             self.output_initializer,
         )
 
-    def _gather(self, *masks, training=None, **options):
-        """Return the `AttentionCall` of a call's masks, `training` and options."""
-        product = self.products(training)
-        return AttentionCall(*masks, training=training, product=product, **options)
+    def _gather(self, **options):
+        """Return the `AttentionCall` of a call's options."""
+        return AttentionCall(**options, product=self.products(options.get("training")))
 
     def _inputs(self, call, query, value=None, key=None, memory=None):
         """Project the inputs and combine all masks into one.
 
         Args:
             call: the `AttentionCall`.
-            query, value, key, memory: as `AttentionCall.fill` takes them.
+            query, value, key, memory: as `AttentionCall.inputs` takes them.
 
         Returns:
             Query (B, N, T, H), key (B, N, S, H), value (B, N, S, H'), and the mask as
             `combine_masks` gives it.
         """
-        key, value, key_mask = call.fill(query, value, key, memory)
-        mask = call.combine_masks(query, key, key_mask, self.num_heads)
+        key, value, mask = call.inputs(query, value, key, memory, self.num_heads)
         return *self._project(query, key, value), mask
 
     def _project(self, query, key, value):
         """Project query, key and value, and split them by head."""
+        if self.joint_projection:
+            return project_jointly(self, query, key, value)
         pairs = ((self.query, query), (self.key, key), (self.value, value))
-        return (split_heads(dense(x), self.num_heads) for dense, x in pairs)
+        return tuple(split_heads(dense(x), self.num_heads) for dense, x in pairs)
 
-    def _attend(self, call, scores, value, mask, mapping=None):
+    def _attend(self, call, scores, projections, mask, mapping=None):
         """Compute softmax(scores) . value, with dropout, and the output projection.
 
         Args:
             call: the `AttentionCall`.
             scores: `Scores`.
-            value: (B, N, S, H').
+            projections: query (B, N, T, H), key (B, N, S, H) and value (B, N, S, H').
             mask: boolean, as `combine_masks` gives it, or None.
             mapping: (B, P, T) by which to take predictions from positions, or None.
 
         Returns:
-            The output (B, T, D) or (B, P, D), and the scores before mask and softmax, (B, N, T,
-            S), or None with `block_size`.
+            The output (B, T, D) or (B, P, D), or a tuple of it, the scores before mask and
+            softmax, (B, N, T, S), and the projections, as asked for.
         """
         self._check_scores(call.return_attention_scores)
+        value = projections[-1]
         dropout = self.dropout_layer if self.dropout and call.training else None
         if self.block_size:
             options = {"block_size": self.block_size, "training": bool(call.training)}
             context = blockwise_attention(scores, value, mask, dropout, **options)
-            scores = None
         else:
             scores = scores.compute(call.product)  # (B, N, T, S)
-            name = "context" if mapping is None else "mapped_context"
-            context = fused_attention(
-                scores, value, mask, dropout, product=call.product, name=name
-            )
+            options = {"name": "context" if mapping is None else "mapped_context"}
+            context = fused_attention(scores, value, mask, dropout, call.product, **options)
         context = join_heads(context)  # (B, T, N * H')
         if mapping is not None:
             context = ops.matmul(mapping, context)  # (B, P, N * H')
-        return self.output_dense(context), scores
+        results = (self.output_dense(context),)
+        results += (scores,) if call.return_attention_scores else ()
+        results += projections if call.return_projections else ()
+        return results if len(results) > 1 else results[0]
 
     def _check_scores(self, return_attention_scores):
         if return_attention_scores and self.block_size:
@@ -181,56 +259,19 @@ class BaseAttention(BaseLayer):
                 "the scores; use block_size=None to have them."
             )
 
-    def compute_output_spec(
-        self,
-        query,
-        value=None,
-        key=None,
-        *masks,
-        return_attention_scores=False,
-        memory=None,
-        return_projections=False,
-        cache=None,
-        **kwargs,
-    ):
-        self._check_scores(return_attention_scores)
-        source = query if value is None else value
+    def compute_output_spec(self, query, value=None, key=None, *masks, cache=None, **options):
+        self._check_scores(options.get("return_attention_scores"))
+        memory, source = options.get("memory"), query if value is None else value
         lengths = [x.shape[1] for x in (memory, source) if x is not None]
         if cache is not None:
             lengths = [cache[0].shape[2]]
+        length, source_length = query.shape[1], None if None in lengths else sum(lengths)
         by_head = query.shape[0], self.num_heads
-        length, source_length = query.shape[1], add_lengths(*lengths)
         shapes = [(*query.shape[:-1], self.output_dim or query.shape[-1])]
-        if return_attention_scores:
+        if options.get("return_attention_scores"):
             shapes.append((*by_head, length, source_length))
-        if return_projections:
-            sizes = [(length, self.key_dim), (source_length, self.key_dim)]
-            sizes.append((source_length, self.value_dim))
-            shapes += [(*by_head, *size) for size in sizes]
+        if options.get("return_projections"):
+            key_shape = (*by_head, source_length, self.key_dim)
+            value_shape = (*by_head, source_length, self.value_dim)
+            shapes += [(*by_head, length, self.key_dim), key_shape, value_shape]
         return self._specs(*shapes)
-
-    def compute_mask(self, query, previous_mask=None, **kwargs):
-        return previous_mask
-
-    def fields(self):
-        return super().fields() | {"activity_regularizer": self.projection_regularizer}
-
-
-def select_weight(name, shared, weight):
-    """Return the shared tensor if the layer was built with one, else the layer's weight.
-
-    Raises:
-        ValueError: if the shared tensor is present now but was not at build time, or vice versa.
-    """
-    if shared is None:
-        if weight is None:
-            raise ValueError(f"{name} was given when the layer was built, so it must be given.")
-        return ops.convert_to_tensor(weight)
-    if weight is not None:
-        raise ValueError(f"{name} is given, but the layer was built with one of its own.")
-    return shared
-
-
-def add_lengths(*lengths):
-    """Return the sum of lengths, or None if one of them is unknown."""
-    return None if None in lengths else sum(lengths)

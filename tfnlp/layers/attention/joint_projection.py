@@ -3,25 +3,12 @@
 from keras import ops
 
 from tfnlp.functional.attention_heads import split_heads
-from tfnlp.layers.core.base_layer import check_states
 
 
-def build_joint_projection(layer, query_shape, value_shape=None, key_shape=None):
-    """Give an attention layer the kernel `joint`, and biases for query and value alone.
-
-    Raises:
-        ValueError: for inputs that are not equally wide.
-    """
-    value_shape = value_shape or query_shape
-    check_states(query=query_shape, value=value_shape, key=key_shape)
-    widths = {query_shape[-1], (key_shape or value_shape)[-1], value_shape[-1]}
-    if len(widths) > 1:
-        raise ValueError(
-            f"query, key and value have widths {sorted(widths)}, but must be equally wide "
-            "for joint_projection=True."
-        )
+def build_joint_projection(layer, width):
+    """Give an attention layer the kernel `joint`, and biases for query and value alone."""
     units = layer.num_heads * layer.key_dim
-    layer.joint = layer._projection(3 * units, "joint", query_shape, use_bias=False)
+    layer.joint = layer._projection(3 * units, "joint", (None, None, width), use_bias=False)
     if layer.use_bias:
         layer.query_bias, layer.value_bias = (
             layer._weight("bias", name, (units,), layer.bias_initializer)

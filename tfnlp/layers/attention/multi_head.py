@@ -6,8 +6,8 @@ from keras import ops
 from tfnlp.functional.attention import Scores
 from tfnlp.functional.attention_heads import scaled, split_heads
 from tfnlp.functional.masks import combine_masks
-from tfnlp.layers.attention.base_attention import BaseAttention
-from tfnlp.layers.attention.keras_attention import layer_from_keras
+from tfnlp.layers.attention.base_attention import KERAS_ARGUMENTS, BaseAttention
+from tfnlp.layers.core.base_layer import check_choice, takes
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -19,19 +19,7 @@ class MultiHeadAttention(BaseAttention):
     compares. Vaswani et al. 2017, 'Attention Is All You Need', section 3.2: eq. 1 for one head,
     `concat(head_1 .. head_N) W^O` for all.
 
-    Args:
-        num_heads: N, the number of heads.
-        key_dim: H, the size of one head in queries and keys.
-        value_dim: size of one head in the values; `key_dim` if None.
-        dropout: share of attention weights dropped in training.
-        use_bias: whether the four projections add a bias.
-        output_dim: width of the output; the width of the query if None.
-        block_size: keys to attend to at a time, for long inputs (Rabe & Staats 2021); the
-            (T, S) scores are never held then.
-        kernel_initializer: for the four kernels.
-        output_initializer: for the output's kernel; `kernel_initializer` if None.
-        activity_regularizer, kernel_regularizer, bias_regularizer, kernel_constraint,
-            bias_constraint, bias_initializer: for the four projections, as Keras takes them.
+    Args: those of `BaseAttention`.
 
     Call arguments:
         query: (B, T, D).
@@ -61,68 +49,50 @@ class MultiHeadAttention(BaseAttention):
 
     @classmethod
     def from_keras(cls, attention):
-        """Return the layer that equals a built `keras.layers.MultiHeadAttention`, weights too.
+        """Return the built layer that equals a built `keras.layers.MultiHeadAttention`.
+
+        It has the same weights, sizes, dropout, initializers, regularizers, constraints and dtype.
 
         Args:
             attention: of inputs (B, L, D), without gate and sliding window.
 
-        Returns:
-            A built `MultiHeadAttention` of the same sizes, dropout, initializers, regularizers,
-            constraints and dtype, whose output (B, T, D) is that of `attention`.
-
         Raises:
-            ValueError: if `attention` is not built, or computes what this layer does not.
+            ValueError: if `attention` computes what this layer does not.
         """
-        return layer_from_keras(cls, attention)
+        config, output = attention.get_config(), attention.output_dense
+        allowed = {"use_gate": (False,), "sliding_window": (None,), "attention_axes": ((1,), [1])}
+        for name, values in allowed.items():
+            check_choice(f"{name} of the attention", config[name], values)
+        names = ("num_heads", "key_dim", "value_dim", "dropout", "use_bias", "trainable")
+        names += ("activity_regularizer", "kernel_initializer", *cls.OPTIONS)
+        _, _, width = output.kernel.shape  # (N, H', D): an output of one axis
+        options = {name: config[name] for name in names}
+        layer = cls(**options, output_dim=width, dtype=attention.dtype_policy)
+        parts = {name: getattr(attention, f"{name}_dense") for name in ("query", "value", "key")}
+        layer.build(*((None, None, part.kernel.shape[0]) for part in parts.values()))
+        for name, part in (parts | {"output_dense": output}).items():
+            dense = getattr(layer, name)
+            dense.kernel.assign(ops.reshape(part.kernel, dense.kernel.shape))
+            if part.bias is not None:
+                dense.bias.assign(ops.reshape(part.bias, dense.bias.shape))
+        return layer
 
     def build(self, query_shape, value_shape=None, key_shape=None):
         self._build_inputs(query_shape, value_shape, key_shape)
         self._build_output(query_shape)
 
-    def call(
-        self,
-        query,
-        value=None,
-        key=None,
-        query_mask=None,
-        value_mask=None,
-        key_mask=None,
-        attention_mask=None,
-        return_attention_scores=False,
-        training=None,
-        use_causal_mask=False,
-        mask=None,
-        return_projections=False,
-        cache=None,
-    ):
-        call = self._gather(
-            query_mask,
-            value_mask,
-            key_mask,
-            attention_mask,
-            mask,
-            use_causal_mask=use_causal_mask,
-            training=training,
-            return_attention_scores=return_attention_scores,
-            return_projections=return_projections,
-        )
+    @takes(*KERAS_ARGUMENTS, "mask", "return_projections")
+    def call(self, query, value=None, key=None, *, cache=None, **options):
+        call = self._gather(**options)
         if cache is None:
             q, k, v, mask = self._inputs(call, query, value, key)
         else:
-            q, k, v, mask = self._cached_inputs(query, attention_mask, cache)
+            q, k, v, mask = self._cached_inputs(query, call.attention_mask, cache)
         scores = Scores(scaled(q), k)  # q_i . k_j / sqrt(H), of (B, N, T, H) and (B, N, S, H)
-        output, scores = self._attend(call, scores, v, mask)
-        return call.results(output, scores, q, k, v)
+        return self._attend(call, scores, (q, k, v), mask)
 
     def project_source(self, value):
-        """Compute the keys and values of other states, a `cache` for many queries.
-
-        Args:
-            value: (B, S, D').
-
-        Returns:
-            Keys (B, N, S, H) and values (B, N, S, H').
-        """
+        """Return keys (B, N, S, H) and values of states (B, S, D'), a `cache` for many queries."""
         pairs = ((self.key, value), (self.value, value))
         return tuple(split_heads(dense(x), self.num_heads) for dense, x in pairs)
 
@@ -131,8 +101,7 @@ class MultiHeadAttention(BaseAttention):
         keys, values, *place = cache
         if query.shape[0] not in (None, keys.shape[0]):
             raise ValueError(
-                f"cache is of a batch of {keys.shape[0]}, but query of one of {query.shape[0]}; "
-                "give the cache that was made for it."
+                f"cache is of a batch of {keys.shape[0]}, but query of one of {query.shape[0]}."
             )
         mask = combine_masks(query.shape, (keys.shape[0], keys.shape[2]), attention_mask)
         if not place:

@@ -9,7 +9,8 @@ from keras import ops
 from tfnlp.functional.activations import get_activation
 from tfnlp.functional.attention import fused_attention
 from tfnlp.functional.masks import combine_masks
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer, check_sizes
+from tfnlp.functional.shapes import check_sizes
+from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer, check_choice
 from tfnlp.quantization.fake_quantization import WEIGHT_RANGE
 
 
@@ -64,54 +65,34 @@ class QuadraticPositionAttention(BaseLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.supports_masking = True
+        self.keep(locals())
         check_sizes(num_heads=num_heads, filters=filters, value_dim=value_dim)
-        self.num_heads = num_heads
-        self.filters = filters
-        self.value_dim = value_dim
-        self.activation_name = activation
-        self.activation = get_activation(activation)
-        self.use_bias = use_bias
-        self.center_initializer = keras.initializers.get(center_initializer)
-        self.width_initializer = keras.initializers.get(width_initializer)
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.activate = get_activation(activation)
 
     @classmethod
     def from_convolution(cls, convolution, width=100.0):
         """Build the layer that equals a built `keras.layers.Conv2D`, away from the border.
 
         Theorem 1: one head for each pixel of the K x K kernel, centred on it, with that
-        pixel's (C, C') weights as its W_out. Beyond the border a convolution reads zeros, and
-        attention reads the nearest pixel instead.
+        pixel's (C, C') weights as its W_out. Its output (B, height, width, C') is that of the
+        convolution with padding "same" wherever the whole window is inside; beyond the border a
+        convolution reads zeros, and attention the nearest pixel.
 
         Args:
             convolution: a built `Conv2D` with stride 1, one group and channels last; any
                 kernel size, dilation, bias and activation.
             width: a of every head: the weight of a neighbouring pixel is exp(-a).
 
-        Returns:
-            A built `QuadraticPositionAttention` whose output (B, height, width, C') is that of
-            the convolution with padding "same" at every pixel whose whole window is inside.
-
         Raises:
-            ValueError: if the convolution is not built, or is one that attention is not.
+            ValueError: for a convolution that attention is not.
         """
-        if not isinstance(convolution, keras.layers.Conv2D):
-            raise ValueError(f"convolution={convolution!r} must be a keras.layers.Conv2D.")
-        if not convolution.built:
-            raise ValueError(
-                f"convolution {convolution.name!r} is not built; call it on an image first."
-            )
         for name, due in (("strides", (1, 1)), ("groups", 1), ("data_format", "channels_last")):
-            value = getattr(convolution, name)
-            if value != due:
-                raise ValueError(f"convolution has {name}={value!r}, but must have {due!r}.")
+            check_choice(f"{name} of the convolution", getattr(convolution, name), (due,))
         rows, columns, channels, filters = convolution.kernel.shape
-        activation = convolution.activation
         layer = cls(
             rows * columns,
             filters,
-            activation=keras.activations.serialize(activation),
+            activation=keras.activations.serialize(convolution.activation),
             use_bias=convolution.use_bias,
             dtype=convolution.dtype_policy,
         )
@@ -131,15 +112,11 @@ class QuadraticPositionAttention(BaseLayer):
     def build(self, input_shape):
         if len(input_shape) != 4:
             raise ValueError(
-                f"inputs have shape {tuple(input_shape)}, but must be (batch, height, width, "
-                "channels)."
+                f"inputs {tuple(input_shape)} must be (batch, height, width, channels)."
             )
-        self.centers = self.add_weight(
-            name="centers", shape=(self.num_heads, 2), initializer=self.center_initializer
-        )
-        self.widths = self.add_weight(
-            name="widths", shape=(self.num_heads,), initializer=self.width_initializer
-        )
+        shape = (self.num_heads, 2)
+        self.centers = self.add_weight(shape, self.center_initializer, name="centers")
+        self.widths = self.add_weight(shape[:1], self.width_initializer, name="widths")
         channels = input_shape[-1]
         if self.value_dim:
             units = self.num_heads * self.value_dim
@@ -165,12 +142,11 @@ class QuadraticPositionAttention(BaseLayer):
         by_row, by_column = self._scores(height, 0), self._scores(width, 1)  # (N, L, L) each
         scores = None
         if attention_mask is not None or mask is not None or return_attention_scores:
-            shape = (1, self.num_heads, height * width, height * width)
             # Reshaped: TFLite cannot add two axes at once to an array of open lengths.
             scores = ops.reshape(by_row, (-1, height, 1, height, 1)) + ops.reshape(
                 by_column, (-1, 1, width, 1, width)
             )
-            scores = ops.reshape(scores, shape)
+            scores = ops.reshape(scores, (1, self.num_heads, height * width, height * width))
         if attention_mask is None and mask is None:
             # So is its softmax a product, and attention goes along columns, then along rows.
             rows = ops.cast(ops.softmax(by_row), inputs.dtype)[None, :, None]
@@ -183,7 +159,7 @@ class QuadraticPositionAttention(BaseLayer):
         x = ops.transpose(x, (0, 2, 3, 1, 4))  # (B, height, width, N, C)
         channels = self.value_dim or channels
         x = ops.reshape(x, (-1, height, width, self.num_heads * channels))
-        output = self.activation(self.output_dense(x))
+        output = self.activate(self.output_dense(x))
         if not return_attention_scores:
             return output
         return output, ops.tile(ops.cast(scores, self.compute_dtype), (batch, 1, 1, 1))
@@ -228,9 +204,6 @@ class QuadraticPositionAttention(BaseLayer):
         pixels = None if None in (height, width) else height * width
         shapes = [(*inputs.shape[:-1], self.filters), (batch, self.num_heads, pixels, pixels)]
         return self._specs(*shapes[: 1 + bool(return_attention_scores)])
-
-    def fields(self):
-        return super().fields() | {"activation": self.activation_name}
 
 
 def _along_columns(weights, x):

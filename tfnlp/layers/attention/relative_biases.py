@@ -26,9 +26,7 @@ class RelativeBiases(BaseLayer):
 
     def __init__(self, num_heads, key_dim, bias_initializer="random_normal", **kwargs):
         super().__init__(**kwargs)
-        self.num_heads = num_heads
-        self.key_dim = key_dim
-        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.keep(locals())
 
     def build(self, input_shape):
         shape = (self.num_heads, self.key_dim)
@@ -44,5 +42,4 @@ class RelativeBiases(BaseLayer):
         return None  # no positions are left
 
     def compute_output_spec(self, inputs):
-        shape = (self.num_heads, self.key_dim)
-        return tuple(keras.KerasTensor(shape, dtype=self.compute_dtype) for _ in range(2))
+        return self._specs(*[(self.num_heads, self.key_dim)] * 2)

@@ -38,12 +38,8 @@ class RelativePositionTable(BaseLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        self.keep(locals())
         check_distances(max_distance, num_buckets)
-        self.max_distance = max_distance
-        self.num_buckets = num_buckets
-        self.normalize = normalize
-        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
-        self.layer_norm_epsilon = layer_norm_epsilon
         self.norm = None
         if normalize:
             self.norm = LayerNormalization(
@@ -64,5 +60,4 @@ class RelativePositionTable(BaseLayer):
         return None  # no positions are left
 
     def compute_output_spec(self, inputs):
-        shape = (2 * (self.num_buckets or self.max_distance), inputs.shape[-1])
-        return keras.KerasTensor(shape, dtype=self.compute_dtype)
+        return self._specs((2 * (self.num_buckets or self.max_distance), inputs.shape[-1]))

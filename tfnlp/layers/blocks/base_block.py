@@ -1,24 +1,9 @@
 """Base class of the transformer blocks."""
 
-import keras
-
 from tfnlp.layers.attention.multi_head import MultiHeadAttention
 from tfnlp.layers.blocks.feed_forward import FeedForward
 from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
 from tfnlp.layers.core.layer_normalization import LayerNormalization
-
-# The arguments that are passed on as they are and are in the config.
-SIZES_AND_RATES = (
-    "num_heads",
-    "intermediate_dim",
-    "activation",
-    "dropout",
-    "attention_dropout",
-    "norm_first",
-    "layer_norm_epsilon",
-    "block_size",
-    "key_dim",
-)
 
 
 class BaseBlock(BaseLayer):
@@ -30,14 +15,14 @@ class BaseBlock(BaseLayer):
     Args:
         num_heads: N; must divide the input width D where there is no `key_dim`.
         intermediate_dim: F, the inner width of the feed-forward network.
-        activation: of the feed-forward network.
+        activation: of the feed-forward network; "gelu" is exact.
         dropout: applied to the sub-layers' outputs in training.
         attention_dropout: applied to the attention weights in training.
         norm_first: pre-norm, `x + f(norm(x))`, where true; post-norm, `norm(x + f(x))`, else.
         layer_norm_epsilon: added to the variance.
-        kernel_initializer, kernel_regularizer, kernel_constraint: for every kernel.
         block_size: of the attention, as `MultiHeadAttention` takes it.
         key_dim: H, the size of one head, as `MultiHeadAttention` takes it; D / N if None.
+        kernel_initializer, kernel_regularizer, kernel_constraint: for every kernel.
         bias_initializer, bias_regularizer, bias_constraint: for the biases of the attention and
             of the feed-forward network.
     """
@@ -50,35 +35,21 @@ class BaseBlock(BaseLayer):
 
     def __init__(
         self,
-        *,
         num_heads,
         intermediate_dim,
-        activation,
-        dropout,
-        attention_dropout,
-        norm_first,
-        layer_norm_epsilon,
-        kernel_initializer,
+        activation="gelu",
+        *,
+        dropout=0.0,
+        attention_dropout=0.0,
+        norm_first=False,
+        layer_norm_epsilon=1e-12,
         block_size=None,
         key_dim=None,
+        kernel_initializer="glorot_uniform",
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.supports_masking = True
-        self.num_heads = num_heads
-        self.intermediate_dim = intermediate_dim
-        self.activation = activation
-        self.dropout = dropout
-        self.attention_dropout = attention_dropout
-        self.norm_first = norm_first
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.block_size = block_size
-        self.key_dim = key_dim
-
-    def sizes_and_rates(self):
-        """Return the arguments by name, without initializers and `options`."""
-        return {name: getattr(self, name) for name in SIZES_AND_RATES}
+        self.keep(locals())
 
     def _norm(self, name):
         return LayerNormalization(
@@ -131,8 +102,13 @@ class BaseBlock(BaseLayer):
         x = x + dropout(y, training=training)
         return x if self.norm_first else norm(x)
 
-    def _residual(self, part, function, x, training):
-        return self._after(part, x, function(self._before(part, x)), training)
+    def _fed_forward(self, x, training):
+        """Return the output of the feed-forward network, within its residual."""
+        y = self.feed_forward(self._before("feed_forward", x), training=training)
+        return self._after("feed_forward", x, y, training)
 
-    def compute_mask(self, inputs, previous_mask=None, **kwargs):
-        return previous_mask
+
+def output_and_rest(results):
+    """Return the output of a layer, and a list of its further results, which may be none."""
+    output, *rest = results if isinstance(results, tuple | list) else (results,)
+    return output, rest

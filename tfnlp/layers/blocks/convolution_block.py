@@ -45,17 +45,9 @@ class ConvolutionBlock(BaseLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.supports_masking = True
-        if kernel_size < 1 or kernel_size % 2 == 0:
-            raise ValueError(f"kernel_size={kernel_size} must be odd and at least 1.")
-        self.kernel_size = kernel_size
-        self.groups = groups
-        self.activation = activation
+        self.keep(locals())
         self.activate = get_activation(activation)
-        self.dropout = dropout
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.dropout_layer = self._dropout_layer(dropout)
         self.norm = LayerNormalization(
             epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
         )
@@ -87,4 +79,4 @@ class ConvolutionBlock(BaseLayer):
         return x if mask is None else x * mask
 
     def compute_output_spec(self, inputs, states, padding_mask=None, **kwargs):
-        return keras.KerasTensor(states.shape, dtype=self.compute_dtype)
+        return self._specs(states.shape)

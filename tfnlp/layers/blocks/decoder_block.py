@@ -1,13 +1,12 @@
 """One block of the decoder of the encoder-decoder transformer."""
 
-import functools
-
 import keras
 
-from tfnlp.functional.masks import combine_masks
 from tfnlp.functional.recompute import recomputable
-from tfnlp.layers.blocks.base_block import BaseBlock
-from tfnlp.layers.core.base_layer import check_states
+from tfnlp.layers.blocks.base_block import BaseBlock, output_and_rest
+from tfnlp.layers.core.base_layer import check_states, takes
+
+INPUT_MASKS = ("inputs_mask", "encoder_outputs_mask")
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -17,19 +16,8 @@ class DecoderBlock(BaseBlock):
     Vaswani et al. 2017, section 3.1: each with a residual and a layer norm, `norm(x + f(x))`;
     or pre-norm, `x + f(norm(x))` (Xiong et al. 2020).
 
-    Args:
-        num_heads: N; must divide the input width D.
-        intermediate_dim: F, the inner width of the feed-forward network.
-        activation: of the feed-forward network; the paper's is "relu".
-        dropout: applied to the sub-layers' outputs in training.
-        attention_dropout: applied to the attention weights in training.
-        norm_first: pre-norm where true.
-        layer_norm_epsilon: added to the variance.
+    Args: those of `BaseBlock`, with the paper's activation "relu", and
         feed_forward_dropout: applied between the two layers of the feed-forward network.
-        block_size: of both attentions, as `MultiHeadAttention` takes it.
-        kernel_initializer, kernel_regularizer, kernel_constraint: for every kernel.
-        bias_initializer, bias_regularizer, bias_constraint: for the biases of the attentions and
-            of the feed-forward network.
 
     Call arguments:
         inputs: (B, T, D), the decoder's states.
@@ -38,9 +26,8 @@ class DecoderBlock(BaseBlock):
             see another; with `use_causal_mask` never a later one.
         encoder_mask: (B, T, S), (B, 1, S) or (B, N, T, S), true where T may see S.
         use_causal_mask: hide every position after the query's own.
-        return_attention_scores: also return the scores of both attentions.
-        return_projections: also return query, key and value of both, as `MultiHeadAttention`
-            gives them.
+        return_attention_scores, return_projections: also return these results of both
+            attentions.
         cache: of the self-attention, as `MultiHeadAttention` takes it: keys, values and a place.
             `attention_mask` (B, T, C) is then the only mask.
         encoder_cache: of the attention to the encoder, from its `project_source`.
@@ -58,32 +45,19 @@ class DecoderBlock(BaseBlock):
         num_heads,
         intermediate_dim,
         activation="relu",
-        dropout=0.0,
-        attention_dropout=0.0,
-        norm_first=False,
-        layer_norm_epsilon=1e-5,
-        kernel_initializer="glorot_uniform",
         *,
+        layer_norm_epsilon=1e-5,
         feed_forward_dropout=0.0,
         **kwargs,
     ):
-        super().__init__(
-            num_heads=num_heads,
-            intermediate_dim=intermediate_dim,
-            activation=activation,
-            dropout=dropout,
-            attention_dropout=attention_dropout,
-            norm_first=norm_first,
-            layer_norm_epsilon=layer_norm_epsilon,
-            kernel_initializer=kernel_initializer,
-            **kwargs,
-        )
-        self.feed_forward_dropout = feed_forward_dropout
+        kwargs["layer_norm_epsilon"] = layer_norm_epsilon
+        super().__init__(num_heads, intermediate_dim, activation, **kwargs)
+        self.keep(locals())
         self.feed_forward = self._feed_forward(dropout=feed_forward_dropout)
         self.norms, self.dropouts = {}, {}
         for part in ("attention", "cross_attention", "feed_forward"):
             self.norms[part] = self._norm(f"{part}_norm")
-            self.dropouts[part] = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+            self.dropouts[part] = self._dropout_layer(self.dropout)
 
     def build(self, inputs_shape, encoder_outputs_shape):
         check_states(inputs=inputs_shape, encoder_outputs=encoder_outputs_shape)
@@ -98,79 +72,57 @@ class DecoderBlock(BaseBlock):
         return self.norms[part], self.dropouts[part]
 
     @recomputable
+    @takes("return_attention_scores", "return_projections", "training", *INPUT_MASKS)
     def call(
         self,
         inputs,
         encoder_outputs,
         attention_mask=None,
         encoder_mask=None,
+        *,
         use_causal_mask=True,
-        return_attention_scores=False,
-        training=None,
-        inputs_mask=None,
-        encoder_outputs_mask=None,
-        return_projections=False,
         cache=None,
         encoder_cache=None,
+        **options,
     ):
-        shape, source_shape = inputs.shape, getattr(encoder_outputs, "shape", None)
-        check_states(inputs=shape, encoder_outputs=source_shape)
-        heads = {"num_heads": self.num_heads}
-        if cache is None:
-            mask = combine_masks(shape, shape, attention_mask, key_mask=inputs_mask, **heads)
-            arguments = {"attention_mask": mask, "use_causal_mask": use_causal_mask}
-        else:
-            arguments = {"attention_mask": attention_mask, "cache": cache}
-        if encoder_cache is None:
-            masks = encoder_mask, None, encoder_outputs_mask, "encoder_mask"
-            mask = combine_masks(shape, source_shape, *masks, **heads)
-            cross_arguments = {"value": encoder_outputs, "attention_mask": mask}
-        else:
-            cross_arguments = {"attention_mask": encoder_mask, "cache": encoder_cache}
-        scores, projections = [], []
-
-        def run(attention, x, arguments):
-            outputs = attention(
-                x,
-                return_attention_scores=return_attention_scores,
-                return_projections=return_projections,
-                training=training,
-                **arguments,
+        inputs_mask, source_mask = (options.pop(name, None) for name in INPUT_MASKS)
+        training = options.get("training")
+        attended, further = output_and_rest(
+            self.attention(
+                self._before("attention", inputs),
+                attention_mask=attention_mask,
+                key_mask=inputs_mask,
+                use_causal_mask=use_causal_mask,
+                cache=cache,
+                **options,
             )
-            if not (return_attention_scores or return_projections):
-                return outputs
-            x, *further = outputs
-            scores.extend(further[: int(return_attention_scores)])
-            projections.extend(further[int(return_attention_scores) :])
-            return x
+        )
+        x = self._after("attention", inputs, attended, training)
+        attended, cross_further = output_and_rest(
+            self.cross_attention(
+                self._before("cross_attention", x),
+                encoder_outputs,
+                attention_mask=encoder_mask,
+                value_mask=source_mask,
+                cache=encoder_cache,
+                **options,
+            )
+        )
+        x = self._after("cross_attention", x, attended, training)
+        x = self._fed_forward(x, training)
+        return self._results(x, further, cross_further, options)
 
-        attend = functools.partial(run, self.attention, arguments=arguments)
-        cross_attend = functools.partial(run, self.cross_attention, arguments=cross_arguments)
-        feed_forward = functools.partial(self.feed_forward, training=training)
-        x = self._residual("attention", attend, inputs, training)
-        x = self._residual("cross_attention", cross_attend, x, training)
-        x = self._residual("feed_forward", feed_forward, x, training)
-        return (x, *scores, *projections) if scores or projections else x
+    def _results(self, output, further, cross_further, options):
+        """Return the output, or a tuple of it, both scores, and then all projections."""
+        count = int(bool(options.get("return_attention_scores")))
+        results = further[:count] + cross_further[:count] + further[count:] + cross_further[count:]
+        return (output, *results) if results else output
 
-    def compute_output_spec(
-        self,
-        inputs,
-        encoder_outputs,
-        attention_mask=None,
-        encoder_mask=None,
-        use_causal_mask=True,
-        return_attention_scores=False,
-        return_projections=False,
-        **kwargs,
-    ):
-        output = self._specs(inputs.shape)
-        requested = {
-            "return_attention_scores": return_attention_scores,
-            "return_projections": return_projections,
-        }
-        if not any(requested.values()):
-            return output
-        _, *specs = self.attention.compute_output_spec(inputs, **requested)
-        _, *cross = self.cross_attention.compute_output_spec(inputs, encoder_outputs, **requested)
-        scores = int(return_attention_scores)
-        return output, *specs[:scores], *cross[:scores], *specs[scores:], *cross[scores:]
+    def compute_output_spec(self, inputs, encoder_outputs, *masks, **options):
+        names = ("return_attention_scores", "return_projections")
+        options = {name: options[name] for name in names if name in options}
+        _, further = output_and_rest(self.attention.compute_output_spec(inputs, **options))
+        _, cross_further = output_and_rest(
+            self.cross_attention.compute_output_spec(inputs, encoder_outputs, **options)
+        )
+        return self._results(self._specs(inputs.shape), further, cross_further, options)

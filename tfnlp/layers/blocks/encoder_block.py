@@ -1,12 +1,16 @@
 """One transformer encoder block."""
 
-import functools
-
 import keras
 
 from tfnlp.functional.recompute import recomputable
-from tfnlp.layers.blocks.base_block import BaseBlock
-from tfnlp.layers.core.base_layer import check_shared, check_states, serialize_shared
+from tfnlp.layers.blocks.base_block import BaseBlock, output_and_rest
+from tfnlp.layers.core.base_layer import (
+    check_choice,
+    check_shared,
+    check_states,
+    serialize_shared,
+    takes,
+)
 
 SUBLAYERS = ("attention", "feed_forward")
 
@@ -18,38 +22,22 @@ class EncoderBlock(BaseBlock):
     Post-norm, `norm(x + f(x))`, as Vaswani et al. 2017 (section 3.1) and BERT have it, or
     pre-norm, `x + f(norm(x))`, as GPT-2 has it (Xiong et al. 2020, figure 1).
 
-    Args:
-        num_heads: N; must divide the input width D where there is no `key_dim`.
-        intermediate_dim: F, the inner width of the feed-forward network.
-        activation: of the feed-forward network; "gelu" is exact.
-        dropout: applied to the sub-layers' outputs in training.
-        attention_dropout: applied to the attention weights in training.
-        norm_first: pre-norm where true.
-        layer_norm_epsilon: added to the variance.
-        kernel_initializer: for every kernel.
+    Args: those of `BaseBlock`, and
         attention: the attention layer, such as a `DisentangledAttention` of `num_heads`;
-            multi-head attention if None.
+            multi-head attention if None. Options of kernels and biases are not for it.
         feed_forward_dropout: applied between the two layers of the feed-forward network.
         output_initializer: for the kernels that write to the residual stream, which GPT-2
             starts smaller; `kernel_initializer` if None.
         dropout_after: the sub-layers that `dropout` is for; one alone in some families.
-        block_size, key_dim: of the attention, as `MultiHeadAttention` takes them; `key_dim`
-            is D / N if None.
         shared_parts: a dict of the layers that `share` gave to two blocks, as they are loaded.
-        kernel_regularizer, bias_regularizer, kernel_constraint, bias_constraint,
-            bias_initializer: for the kernels and biases of the feed-forward network and of the
-            attention, unless `attention` is passed.
 
     Call arguments:
         inputs: (B, L, D).
-        attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, N, T, S), true where T may see S.
-        use_causal_mask: hide every position after the query's own.
-        return_attention_scores: also return the scores before the softmax.
+        attention_mask, use_causal_mask, return_attention_scores, return_projections: as in
+            `MultiHeadAttention`.
         attention_arguments: a dict of further tensors that `attention` takes, passed on as
             they are; with `norm_first` those that it names in `STATES` are normalised before.
         value: (B, S, D), the states to attend to; the inputs if None.
-        return_projections: also return the attention's query (B, N, L, H), key (B, N, S, H) and
-            value (B, N, S, H).
 
     Returns:
         (B, L, D), or a tuple of it, the scores, (B, N, L, S), and the projections, as asked for.
@@ -61,49 +49,23 @@ class EncoderBlock(BaseBlock):
 
     def __init__(
         self,
-        num_heads,
-        intermediate_dim,
-        activation="gelu",
-        dropout=0.0,
-        attention_dropout=0.0,
-        norm_first=False,
-        layer_norm_epsilon=1e-12,
-        kernel_initializer="glorot_uniform",
+        *args,
         attention=None,
         feed_forward_dropout=0.0,
         output_initializer=None,
         dropout_after=SUBLAYERS,
         shared_parts=None,
-        *,
-        block_size=None,
         **kwargs,
     ):
-        unknown = set(dropout_after) - set(SUBLAYERS)
-        if unknown:
-            raise ValueError(
-                f"dropout_after={tuple(dropout_after)} has {sorted(unknown)}; choose from "
-                f"{SUBLAYERS}."
-            )
+        super().__init__(*args, **kwargs)
+        self.keep(locals() | {"shared_parts": [*(shared_parts or ())]})
+        for name in dropout_after:
+            check_choice("dropout_after", name, SUBLAYERS)
         if attention is not None:
-            _check_attention(attention, num_heads, attention_dropout, block_size)
-            block_size = getattr(attention, "block_size", None)
-        super().__init__(
-            num_heads=num_heads,
-            intermediate_dim=intermediate_dim,
-            activation=activation,
-            dropout=dropout,
-            attention_dropout=attention_dropout,
-            norm_first=norm_first,
-            layer_norm_epsilon=layer_norm_epsilon,
-            kernel_initializer=kernel_initializer,
-            block_size=block_size,
-            **kwargs,
-        )
-        self.output_initializer = keras.initializers.get(output_initializer)
-        self.feed_forward_dropout = feed_forward_dropout
+            _check_attention(self, attention)
+            self.block_size = getattr(attention, "block_size", None)
         parts = shared_parts or {}
-        self.shared_parts = list(parts)
-        self.given_attention = self.attention = attention
+        self.given_attention = attention
         self.feed_forward = parts.get("feed_forward") or self._feed_forward(
             dropout=feed_forward_dropout, output_initializer=self._output_initializer()
         )
@@ -112,9 +74,7 @@ class EncoderBlock(BaseBlock):
         )
         self.dropout_after = tuple(dropout_after)
         self.attention_dropout_layer, self.feed_forward_dropout_layer = (
-            keras.layers.Dropout(
-                dropout if name in dropout_after else 0.0, dtype=self.dtype_policy
-            )
+            self._dropout_layer(self.dropout if name in dropout_after else 0.0)
             for name in SUBLAYERS
         )
         if attention is None:
@@ -165,75 +125,50 @@ class EncoderBlock(BaseBlock):
             self.given_attention = self.attention
 
     @recomputable
+    @takes("use_causal_mask", "return_attention_scores", "return_projections", "value_mask")
     def call(
         self,
         inputs,
         attention_mask=None,
-        use_causal_mask=False,
-        return_attention_scores=False,
+        *,
         attention_arguments=None,
         value=None,
         training=None,
         mask=None,
         inputs_mask=None,
-        value_mask=None,
-        return_projections=False,
+        **options,
     ):
-        check_states(inputs=inputs.shape, value=getattr(value, "shape", None))
+        arguments = dict(attention_arguments or {})
+        for name in getattr(self.attention, "STATES", ()):
+            if arguments.get(name) is not None:
+                arguments[name] = self._before("attention", arguments[name])
         # Keras passes a mask on as `mask` beside one tensor, as `inputs_mask` beside several.
-        optional = {"mask": inputs_mask if mask is None else mask, "value_mask": value_mask}
+        arguments["mask"] = inputs_mask if mask is None else mask
         if value is not None:
-            optional["value"] = self._before("attention", value)
-        states = getattr(self.attention, "STATES", ())
-        arguments = {
-            name: self._before("attention", x) if name in states and x is not None else x
-            for name, x in (attention_arguments or {}).items()
-        }
+            arguments["value"] = self._before("attention", value)
         # Not every attention takes these, so they are passed on only if present.
-        arguments |= {name: x for name, x in optional.items() if x is not None}
-        if use_causal_mask:
-            arguments["use_causal_mask"] = True
-        if return_projections:
-            arguments["return_projections"] = True
+        arguments |= options
+        arguments = {k: x for k, x in arguments.items() if x is not None and x is not False}
         attended = self.attention(
             self._before("attention", inputs),
             attention_mask=attention_mask,
-            return_attention_scores=return_attention_scores,
             training=training,
             **arguments,
         )
-        if not (return_attention_scores or return_projections):
-            return self._rest(inputs, attended, training)
-        attended, *further = attended
-        return self._rest(inputs, attended, training), *further
+        attended, further = output_and_rest(attended)
+        output = self._rest(inputs, attended, training)
+        return (output, *further) if further else output
 
     def _rest(self, inputs, attended, training):
         """Return the block's output, from its inputs and its attention's output `attended`."""
-        x = self._after("attention", inputs, attended, training)
-        feed_forward = functools.partial(self.feed_forward, training=training)
-        return self._residual("feed_forward", feed_forward, x, training)
+        return self._fed_forward(self._after("attention", inputs, attended, training), training)
 
-    def compute_output_spec(
-        self,
-        inputs,
-        attention_mask=None,
-        use_causal_mask=False,
-        return_attention_scores=False,
-        attention_arguments=None,
-        value=None,
-        return_projections=False,
-        **kwargs,
-    ):
+    def compute_output_spec(self, inputs, *mask, attention_arguments=None, **options):
         output = self._specs(inputs.shape)
-        if not (return_attention_scores or return_projections):
+        if not (options.get("return_attention_scores") or options.get("return_projections")):
             return output
-        arguments = (attention_arguments or {}) | ({} if value is None else {"value": value})
-        if return_projections:
-            arguments["return_projections"] = True
-        _, *further = self.attention.compute_output_spec(
-            inputs, return_attention_scores=return_attention_scores, **arguments
-        )
-        return output, *further
+        spec = self.attention.compute_output_spec(inputs, **(attention_arguments or {}), **options)
+        return (output, *spec[1:])
 
     def fields(self):
         return super().fields() | {"attention": self.given_attention}
@@ -261,19 +196,13 @@ def _deserialized(part):
     )
 
 
-def _check_attention(attention, num_heads, attention_dropout, block_size):
+def _check_attention(block, attention):
     """Raise a ValueError if the block's arguments contradict those of its attention."""
-    heads = getattr(attention, "num_heads", num_heads)
-    dropout = getattr(attention, "dropout", attention_dropout)
-    size = getattr(attention, "block_size", None)
-    if num_heads != heads or attention_dropout not in (0, dropout):
-        raise ValueError(
-            f"num_heads={num_heads} and attention_dropout={attention_dropout} do not fit the "
-            f"given attention, which has {heads} heads and a dropout of {dropout}; give both the "
-            "same."
-        )
-    if block_size not in (None, size):
-        raise ValueError(
-            f"block_size={block_size} does not fit the given attention, which has "
-            f"block_size={size}; give it to the attention alone."
-        )
+    names = {"num_heads": "num_heads", "attention_dropout": "dropout", "block_size": "block_size"}
+    for name, theirs in names.items():
+        value = getattr(block, name)
+        due = getattr(attention, theirs, value)
+        if value not in (None, 0, due):
+            raise ValueError(
+                f"{name}={value} does not fit the given attention, which has {theirs}={due}."
+            )

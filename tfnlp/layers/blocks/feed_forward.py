@@ -3,7 +3,8 @@
 import keras
 
 from tfnlp.functional.activations import get_activation
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer, check_sizes
+from tfnlp.functional.shapes import check_sizes
+from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -38,16 +39,11 @@ class FeedForward(BaseLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        self.keep(locals())
         check_sizes(intermediate_dim=intermediate_dim)
-        self.supports_masking = True
-        self.intermediate_dim = intermediate_dim
-        self.activation = activation
         self.activate = get_activation(activation)
-        self.dropout = dropout
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.output_initializer = keras.initializers.get(output_initializer)
         self.intermediate = self._dense(intermediate_dim, "intermediate")
-        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.dropout_layer = self._dropout_layer(dropout)
 
     def build(self, input_shape):
         self.intermediate.build(input_shape)

@@ -4,8 +4,9 @@ import keras
 from keras import ops
 
 from tfnlp.functional.attention import masked_softmax
+from tfnlp.functional.shapes import check_sizes
 from tfnlp.layers.attention.score_attention import ScoreAttention
-from tfnlp.layers.core.base_layer import BaseLayer, check_sizes
+from tfnlp.layers.core.base_layer import BaseLayer
 
 # The class of each cell, and its number of states.
 CELLS = {
@@ -49,7 +50,7 @@ class RecurrentDecoderBlock(BaseLayer):
         The outputs (B, T, D); with attention a pair of them and the weights (B, T, L).
 
     Raises:
-        ValueError: for an unknown cell or score, and input feeding without attention.
+        ValueError: for an unknown score, and no layer.
     """
 
     def __init__(
@@ -63,22 +64,13 @@ class RecurrentDecoderBlock(BaseLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        check_sizes(units=units, num_layers=num_layers)
-        if cell not in CELLS:
-            raise ValueError(f"cell={cell!r} must be one of {tuple(CELLS)}.")
-        if input_feeding and score is None:
-            raise ValueError("input_feeding=True needs an attention, whose output is fed.")
-        self.units = units
-        self.num_layers = num_layers
-        self.cell = cell
-        self.score = score
-        self.input_feeding = input_feeding
-        self.dropout = dropout
+        self.keep(locals())
+        check_sizes(num_layers=num_layers)
         make, self.num_states = CELLS[cell]
         self.cells = [
             make(units, dtype=self.dtype_policy, name=f"cell_{i}") for i in range(num_layers)
         ]
-        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.dropout_layer = self._dropout_layer(dropout)
         self.attention = self.combine = None
         if score is not None:
             self.attention = ScoreAttention(score, dtype=self.dtype_policy, name="attention")

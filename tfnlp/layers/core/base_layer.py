@@ -1,7 +1,7 @@
-"""Base class of all layers: weight options, output shapes, quantised parts, configs."""
+"""Base class of all layers: configs, weight options, output shapes, quantised parts."""
 
+import functools
 import inspect
-import numbers
 
 import keras
 
@@ -12,22 +12,24 @@ KERNEL_OPTIONS = ("kernel_regularizer", "kernel_constraint")
 BIAS_OPTIONS = ("bias_initializer", "bias_regularizer", "bias_constraint")
 EMBEDDINGS_OPTIONS = ("embeddings_regularizer", "embeddings_constraint")
 
-VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-
+# Objects by the last word of the argument that takes them.
 _MODULES = {
     "initializer": keras.initializers,
     "regularizer": keras.regularizers,
     "constraint": keras.constraints,
 }
+# Names in the `locals()` of a constructor that are no arguments to keep.
+_NOT_KEPT = ("self", "args", "kwargs", "__class__")
 
 
 class BaseLayer(FakeQuantized, keras.layers.Layer):
-    """Base class of all layers: weight options, output shapes, quantised or frozen parts.
+    """Base class of all layers: configs, weight options, output shapes, quantised parts.
 
-    A subclass names the options that it takes in `OPTIONS`; they come by keyword. These and all
-    arguments of its constructor are attributes of the same name, from which the config is made
-    (see `fields`). It has a `compute_output_spec`, by which
-    `compute_output_shape` goes, or a `compute_output_shape`.
+    The constructor of a subclass calls `keep(locals())`, which makes its arguments attributes of
+    the same name; the config is made of these (see `fields`). A subclass names the options that
+    it takes in `OPTIONS`; they come by keyword. It has a `compute_output_spec`, by which
+    `compute_output_shape` goes, or a `compute_output_shape`, and a `compute_mask` if its output
+    has other positions than its first input.
 
     Args:
         kernel_regularizer, bias_regularizer, embeddings_regularizer: for the kernels, the biases
@@ -40,14 +42,27 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
     """
 
     OPTIONS = ()
+    _kept = ()
 
     def __init__(self, *, quantized_parts=None, **kwargs):
         options = {name: kwargs.pop(name, None) for name in self.OPTIONS}
+        if "bias_initializer" in options:
+            options["bias_initializer"] = options["bias_initializer"] or "zeros"
         super().__init__(**kwargs)
-        for name, given in options.items():
-            given = "zeros" if name == "bias_initializer" and given is None else given
-            setattr(self, name, _module(name).get(given))
+        self.supports_masking = True
         self._quantized_parts = dict(quantized_parts or {})
+        self.keep(options)
+
+    def keep(self, arguments):
+        """Make a constructor's arguments, its `locals()`, attributes and fields of the config.
+
+        Initializers, regularizers and constraints become objects. Those that the constructor of a
+        parent has kept stay as they are.
+        """
+        for name in [name for name in arguments if name not in (*_NOT_KEPT, *self._kept)]:
+            module, value = _MODULES.get(name.rsplit("_", 1)[-1]), arguments[name]
+            setattr(self, name, module.get(value) if module else value)
+            self._kept = (*self._kept, name)
 
     def options(self, *kinds):
         """Return the weight options by name, for a sub-layer; only those of `kinds` if given."""
@@ -79,6 +94,9 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
             **self.options("kernel", "bias") | kwargs,
         )
 
+    def _dropout_layer(self, rate):
+        return keras.layers.Dropout(rate, dtype=self.dtype_policy)
+
     def _post_build(self):
         super()._post_build()
         if not self.trainable:
@@ -108,15 +126,7 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
 
         Each is the attribute of its name; a subclass that keeps one elsewhere overrides this.
         """
-        classes = type(self).__mro__[: type(self).__mro__.index(BaseLayer)]
-        constructors = [vars(cls)["__init__"] for cls in classes if "__init__" in vars(cls)]
-        names = [
-            name
-            for constructor in constructors
-            for name, parameter in inspect.signature(constructor).parameters.items()
-            if name != "self" and parameter.kind not in VARIADIC
-        ]
-        return {name: getattr(self, name) for name in (*names, *self.OPTIONS)}
+        return {name: getattr(self, name) for name in self._kept}
 
     def get_config(self):
         config = super().get_config()
@@ -140,11 +150,35 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
         return super().from_config(config)
 
 
-def check_sizes(**sizes):
-    """Raise a ValueError for a size that is neither None nor an integer of at least 1."""
-    for name, size in sizes.items():
-        if size is not None and (not isinstance(size, numbers.Integral) or size < 1):
-            raise ValueError(f"{name}={size!r} must be at least 1, an integer.")
+def takes(*names):
+    """Declare arguments of a layer's `call`, which gets those that are passed as `**options`.
+
+    Keras passes masks and `training` on only where the signature names them. They come after the
+    arguments by position, and are None by default.
+    """
+
+    def decorate(call):
+        *parameters, _ = inspect.signature(call).parameters.values()
+        by_position = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        count, kind = len(by_position), inspect.Parameter.POSITIONAL_OR_KEYWORD
+        further = [inspect.Parameter(name, kind, default=None) for name in names]
+
+        @functools.wraps(call)
+        def taking(*args, **kwargs):
+            named = dict(zip(names, args[count:], strict=False))
+            return call(*args[:count], **named, **kwargs)
+
+        parameters = [*by_position, *further, *parameters[count:]]
+        taking.__signature__ = inspect.Signature(parameters)
+        return taking
+
+    return decorate
+
+
+def check_choice(name, value, choices):
+    """Raise a ValueError for a value that is none of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name}={value!r} must be one of {tuple(choices)}.")
 
 
 def check_states(**shapes):
@@ -154,10 +188,6 @@ def check_states(**shapes):
             raise ValueError(
                 f"{name} has shape {tuple(shape)}, but must have 3 axes, (batch, length, width)."
             )
-
-
-def _module(name):
-    return _MODULES[name.rsplit("_", 1)[-1]]
 
 
 def serialize_shared(layer):

@@ -6,7 +6,6 @@ import math
 import keras
 from keras import ops
 
-from tfnlp.functional.masks import attach_padding_mask
 from tfnlp.functional.products import times_table
 from tfnlp.functional.vocabulary_clusters import cluster_widths, clusters
 from tfnlp.layers.core.base_layer import KERNEL_OPTIONS
@@ -22,18 +21,13 @@ class AdaptiveEmbedding(TokenLayer):
     projection to D, and the result is scaled by sqrt(D). Ids must be sorted by falling
     frequency.
 
-    Args:
-        vocabulary_size: V, the number of tokens.
-        hidden_dim: D, the width of the output.
+    Args: those of `TokenLayer`, and
         cutoffs: the first id of each cluster after the first; one cluster where empty.
         embedding_dim: E, the width of the first cluster's embeddings; D if None.
         div_value: by how much each cluster is narrower than the one before. With 1 and E = D
             there are no projections.
         dropout: applied to the output in training.
-        embeddings_initializer, embeddings_regularizer, embeddings_constraint: for the tables.
         kernel_initializer, kernel_regularizer, kernel_constraint: for the projections.
-        pad_token_id: the id of padding, which a Keras mask hides from later layers, like
-            `mask_zero` of `keras.layers.Embedding`; None for no mask.
 
     Call arguments:
         token_ids: (B, L) integers below V.
@@ -54,33 +48,25 @@ class AdaptiveEmbedding(TokenLayer):
         vocabulary_size,
         hidden_dim,
         cutoffs=(),
+        *,
         embedding_dim=None,
         div_value=4,
         dropout=0.0,
-        embeddings_initializer="uniform",
         kernel_initializer="glorot_uniform",
-        pad_token_id=None,
         **kwargs,
     ):
-        super().__init__(**kwargs)
-        self.supports_masking = True
-        self.vocabulary_size = vocabulary_size
-        self.hidden_dim = hidden_dim
+        super().__init__(vocabulary_size, hidden_dim, **kwargs)
+        self.keep(locals())
         self.cutoffs = tuple(cutoffs)
         self.embedding_dim = embedding_dim or hidden_dim
-        self.div_value = div_value
-        self.dropout = dropout
-        self.pad_token_id = pad_token_id
-        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.ends = clusters(vocabulary_size, self.cutoffs)
         self.widths = cluster_widths(self.embedding_dim, div_value, len(self.ends) - 1)
-        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.dropout_layer = self._dropout_layer(dropout)
 
     def build(self, token_ids_shape):
         sizes = [b - a for a, b in itertools.pairwise(self.ends)]
         self.tables = [
-            self._weight("embeddings", f"table_{i}", shape, self.embeddings_initializer)
+            self._table(f"table_{i}", *shape)
             for i, shape in enumerate(zip(sizes, self.widths, strict=True))
         ]
         self.projections = []
@@ -107,7 +93,7 @@ class AdaptiveEmbedding(TokenLayer):
             x = sum(parts)
         x = ops.cast(x * math.sqrt(self.hidden_dim), self.compute_dtype)
         x = self.dropout_layer(x, training=training)
-        x = attach_padding_mask(x, token_ids, self.pad_token_id)
+        x = self._masked(x, token_ids)
         if not return_tables:
             return x
         tables, projections = (
@@ -117,13 +103,11 @@ class AdaptiveEmbedding(TokenLayer):
         return x, tables, projections
 
     def compute_output_spec(self, token_ids, return_tables=False, **kwargs):
-        shape = (*token_ids.shape, self.hidden_dim)
-        x = keras.KerasTensor(shape, dtype=self.compute_dtype)
-        x = attach_padding_mask(x, token_ids, self.pad_token_id)
+        x = super().compute_output_spec(token_ids)
         if not return_tables:
             return x
         tables, projections = (
-            [keras.KerasTensor(w.shape, dtype=self.compute_dtype) for w in weights]
+            [self._specs(weight.shape) for weight in weights]
             for weights in (self.tables, self.projections)
         )
         return x, tables, projections

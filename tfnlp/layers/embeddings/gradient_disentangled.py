@@ -48,7 +48,9 @@ class GradientDisentangledEmbedding(TextEmbedding):
             if self.max_length:
                 self.position_difference = self._zeros("position_difference", self.position_table)
             if self.num_segments:
-                self.segment_table = self._table("segment_table", self.num_segments)
+                self.segment_table = self._table(
+                    "segment_table", self.num_segments, self.embedding_dim
+                )
             if self.norm is not None:
                 self.norm.build((None, None, self.embedding_dim))
         super().build(token_ids_shape, segment_ids_shape)

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from tfnlp.functional.positions import check_length
-from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, BaseLayer, check_sizes
+from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, BaseLayer
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -29,18 +29,11 @@ class LearnedPositionEncoding(BaseLayer):
 
     def __init__(self, max_length, embeddings_initializer="uniform", **kwargs):
         super().__init__(**kwargs)
-        check_sizes(max_length=max_length)
-        self.supports_masking = True
-        self.max_length = max_length
-        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+        self.keep(locals())
 
     def build(self, input_shape):
-        self.position_table = self._weight(
-            "embeddings",
-            "position_table",
-            (self.max_length, input_shape[-1]),
-            self.embeddings_initializer,
-        )
+        table = "position_table", (self.max_length, input_shape[-1])
+        self.position_table = self._weight("embeddings", *table, self.embeddings_initializer)
 
     def call(self, inputs):
         inputs = check_length("inputs", inputs, self.max_length)

@@ -26,26 +26,19 @@ class SinusoidalPositionEncoding(BaseLayer):
         (B, L, D).
 
     Raises:
-        ValueError: at build, if D is odd; for a known length above `max_length`.
+        ValueError: if D is odd; for a known length above `max_length`.
     """
 
     def __init__(
         self, max_wavelength=10000.0, interleaved=True, scale=1.0, max_length=None, **kwargs
     ):
         super().__init__(**kwargs)
-        self.supports_masking = True
-        self.max_wavelength = max_wavelength
-        self.interleaved = interleaved
-        self.scale = scale
-        self.max_length = max_length
+        self.keep(locals())
 
     def build(self, input_shape):
-        dim = input_shape[-1]
-        if dim % 2:
-            raise ValueError(f"inputs have width {dim}, but sinusoids need an even one.")
         if self.max_length is not None:
             self._rows = sinusoid_table(
-                self.max_length, dim, self.max_wavelength, self.interleaved
+                self.max_length, input_shape[-1], self.max_wavelength, self.interleaved
             )
 
     def call(self, inputs, positions=None):

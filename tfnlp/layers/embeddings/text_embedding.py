@@ -3,7 +3,6 @@
 import keras
 from keras import ops
 
-from tfnlp.functional.masks import attach_padding_mask
 from tfnlp.functional.positions import check_length
 from tfnlp.functional.products import times_table
 from tfnlp.layers.core.base_layer import (
@@ -24,23 +23,17 @@ class TextEmbedding(TokenLayer):
     that width and the sum is projected, as ALBERT (Lan et al. 2020, section 3.1) and ELECTRA
     have it: norm, dropout, then the projection.
 
-    Args:
-        vocabulary_size: V, the number of tokens.
-        hidden_dim: D, the width of the output.
+    Args: those of `TokenLayer`, and
         max_length: the number of learned positions, the longest input there can be; None for
             no position embedding.
         num_segments: the number of segments; 0 for no segment embedding.
         dropout: applied to the sum in training.
         layer_norm_epsilon: added to the variance.
-        embeddings_initializer: for the tables, and the projection's kernel.
         embedding_dim: E, the width of the tables; D, and no projection, if None.
         position_offset: rows before the first position's, as RoBERTa has them.
         use_norm: whether the sum is normalised.
-        pad_token_id: the id of padding, which a Keras mask hides from later layers, like
-            `mask_zero` of `keras.layers.Embedding`; None for no mask.
-        embeddings_regularizer, embeddings_constraint: for the tables.
         kernel_regularizer, kernel_constraint, bias_initializer, bias_regularizer,
-            bias_constraint: for the projection.
+            bias_constraint: for the projection, whose kernel starts as the tables do.
 
     Call arguments:
         token_ids: (B, L) integers below V; with `reverse` states (..., E).
@@ -53,9 +46,9 @@ class TextEmbedding(TokenLayer):
         (B, L, D); with `reverse` (..., V).
 
     Raises:
-        ValueError: for a known length above `max_length`, and states that are not E wide. Of a
-            length that shows at run time alone see `check_length`. Ids beyond a table are not
-            looked for: a CPU raises, a GPU takes zeros.
+        ValueError: for a known length above `max_length`. Of a length that shows at run time
+            alone see `check_length`. Ids beyond a table are not looked for: a CPU raises, a GPU
+            takes zeros.
     """
 
     OPTIONS = TokenLayer.OPTIONS + KERNEL_OPTIONS + BIAS_OPTIONS
@@ -65,35 +58,24 @@ class TextEmbedding(TokenLayer):
         vocabulary_size,
         hidden_dim,
         max_length=None,
+        *,
         num_segments=2,
         dropout=0.0,
         layer_norm_epsilon=1e-12,
-        embeddings_initializer="uniform",
         embedding_dim=None,
         position_offset=0,
         use_norm=True,
-        pad_token_id=None,
         **kwargs,
     ):
-        super().__init__(**kwargs)
-        self.supports_masking = True
-        self.vocabulary_size = vocabulary_size
-        self.hidden_dim = hidden_dim
-        self.max_length = max_length
-        self.num_segments = num_segments
-        self.dropout = dropout
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+        super().__init__(vocabulary_size, hidden_dim, **kwargs)
+        self.keep(locals())
         self.embedding_dim = embedding_dim or hidden_dim
-        self.position_offset = position_offset
-        self.use_norm = use_norm
-        self.pad_token_id = pad_token_id
         self.norm = None
         if use_norm:
             self.norm = LayerNormalization(
                 epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
             )
-        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.dropout_layer = self._dropout_layer(dropout)
         self._owner = None
         self.projection = None
         if embedding_dim is not None:
@@ -137,24 +119,18 @@ class TextEmbedding(TokenLayer):
             self.projection.build((None, None, self.embedding_dim))
 
     def _build_tables(self):
-        self.token_table = self._table("token_table", self.vocabulary_size)
+        width = self.embedding_dim
+        self.token_table = self._table("token_table", self.vocabulary_size, width)
         if self.max_length:
-            self.position_table = self._table(
-                "position_table", self.max_length + self.position_offset
-            )
+            rows = self.max_length + self.position_offset
+            self.position_table = self._table("position_table", rows, width)
         if self.num_segments:
-            self.segment_table = self._table("segment_table", self.num_segments)
+            self.segment_table = self._table("segment_table", self.num_segments, width)
         if self.norm is not None:
             self.norm.build((None, None, self.embedding_dim))
 
-    def _table(self, name, rows):
-        return self._weight(
-            "embeddings", name, (rows, self.embedding_dim), self.embeddings_initializer
-        )
-
     def call(self, token_ids, segment_ids=None, reverse=False, training=None, positions=None):
         if reverse:
-            self._check_states(token_ids)
             states = ops.cast(token_ids, self.compute_dtype)
             return times_table(states, ops.transpose(self._output_table()))  # (..., V)
         token_ids = check_length("token_ids", token_ids, self.max_length)
@@ -177,26 +153,11 @@ class TextEmbedding(TokenLayer):
         x = x if self.norm is None else self.norm(x)
         x = self.dropout_layer(x, training=training)
         x = x if self.projection is None else self.projection(x)
-        return attach_padding_mask(x, token_ids, self.pad_token_id)
+        return self._masked(x, token_ids)
 
     def _output_table(self):
         """Return the table that states are multiplied with, (V, E)."""
         return self.token_table
-
-    def _check_states(self, states):
-        if states.shape[-1] != self.embedding_dim:
-            raise ValueError(
-                f"token_ids has width {states.shape[-1]}, but reverse=True takes states of "
-                f"width {self.embedding_dim}."
-            )
-
-    def compute_output_spec(self, token_ids, segment_ids=None, reverse=False, **kwargs):
-        if reverse:
-            self._check_states(token_ids)
-            shape = (*token_ids.shape[:-1], self.vocabulary_size)
-            return keras.KerasTensor(shape, dtype=self.compute_dtype)
-        x = keras.KerasTensor((*token_ids.shape, self.hidden_dim), dtype=self.compute_dtype)
-        return attach_padding_mask(x, token_ids, self.pad_token_id)
 
     def fields(self):
         embedding_dim = None if self.projection is None else self.embedding_dim

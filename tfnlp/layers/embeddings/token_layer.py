@@ -1,24 +1,55 @@
-"""Base class of the layers that take token ids."""
+"""Base class of the token embeddings."""
 
 import keras
 from keras import ops
 
+from tfnlp.functional.masks import padding_mask, set_mask
 from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, BaseLayer
 
 
 class TokenLayer(BaseLayer):
-    """Base class of layers that take ids, as integers or, like Keras' `Embedding`, as floats.
+    """Base class of token embeddings: of ids as integers or, like Keras' `Embedding`, as floats.
 
     Args:
-        embeddings_regularizer, embeddings_constraint: for the tables.
+        vocabulary_size: V, the number of tokens.
+        hidden_dim: D, the width of the output.
+        pad_token_id: the id of padding, which a Keras mask hides from later layers, like
+            `mask_zero` of `keras.layers.Embedding`; None for no mask.
+        embeddings_initializer, embeddings_regularizer, embeddings_constraint: for the tables.
     """
 
     OPTIONS = EMBEDDINGS_OPTIONS
+
+    def __init__(
+        self,
+        vocabulary_size,
+        hidden_dim,
+        *,
+        pad_token_id=None,
+        embeddings_initializer="uniform",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.keep(locals())
 
     @property
     def input_dtype(self):
         # Not the half precision that a layer may compute in: it has no 2049.
         return keras.backend.result_type(self.compute_dtype, "float32")
+
+    def _table(self, name, *shape, **kwargs):
+        return self._weight("embeddings", name, shape, self.embeddings_initializer, **kwargs)
+
+    def _masked(self, x, token_ids):
+        """Attach the padding mask of the ids to `x`, as `mask_zero` does, if there is a pad id."""
+        if self.pad_token_id is None:
+            return x
+        return set_mask(x, padding_mask(token_ids, self.pad_token_id))
+
+    def compute_output_spec(self, token_ids, *further, reverse=False, **kwargs):
+        if reverse:
+            return self._specs((*token_ids.shape[:-1], self.vocabulary_size))
+        return self._masked(self._specs((*token_ids.shape, self.hidden_dim)), token_ids)
 
 
 def as_ids(x):

@@ -3,7 +3,6 @@
 import keras
 from keras import ops
 
-from tfnlp.functional.masks import attach_padding_mask
 from tfnlp.functional.products import times_table
 from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
 
@@ -15,15 +14,8 @@ class TwoStreamEmbedding(TokenLayer):
     Yang et al. 2019, 'XLNet', section 2.3: h starts as the token's embedding, g as one
     learned vector w at every position.
 
-    Args:
-        vocabulary_size: V, the number of tokens.
-        hidden_dim: D, the width.
+    Args: those of `TokenLayer`, for the token table and the vector, and
         dropout: applied to both in training.
-        embeddings_initializer, embeddings_regularizer, embeddings_constraint: for the token
-            table and the vector.
-        pad_token_id: the id of padding, which a Keras mask hides from later layers, like
-            `mask_zero` of `keras.layers.Embedding`; None for no mask.
-            Only h has the mask; g starts without one.
 
     Call arguments:
         token_ids: (B, L) integers below V; with `reverse` states (..., D).
@@ -33,26 +25,13 @@ class TwoStreamEmbedding(TokenLayer):
 
     Returns:
         h, (B, L, D); with `target_mapping` a pair of h and g, (B, P, D); with `reverse`
-        (..., V).
+        (..., V). Only h has the mask of padding.
     """
 
-    def __init__(
-        self,
-        vocabulary_size,
-        hidden_dim,
-        dropout=0.0,
-        embeddings_initializer="uniform",
-        pad_token_id=None,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
-        self.supports_masking = True
-        self.vocabulary_size = vocabulary_size
-        self.hidden_dim = hidden_dim
-        self.dropout = dropout
-        self.pad_token_id = pad_token_id
-        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
-        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+    def __init__(self, vocabulary_size, hidden_dim, *, dropout=0.0, **kwargs):
+        super().__init__(vocabulary_size, hidden_dim, **kwargs)
+        self.keep(locals())
+        self.dropout_layer = self._dropout_layer(dropout)
 
     @property
     def embedding_dim(self):
@@ -60,19 +39,9 @@ class TwoStreamEmbedding(TokenLayer):
         return self.hidden_dim
 
     def build(self, token_ids_shape, target_mapping_shape=None):
-        self.token_table = self._weight(
-            "embeddings",
-            "token_table",
-            (self.vocabulary_size, self.hidden_dim),
-            self.embeddings_initializer,
-        )
-        self.query_vector = self._weight(
-            "embeddings",
-            "query_vector",
-            (1, 1, self.hidden_dim),
-            self.embeddings_initializer,
-            trainable=target_mapping_shape is not None,
-        )
+        self.token_table = self._table("token_table", self.vocabulary_size, self.hidden_dim)
+        is_used = target_mapping_shape is not None
+        self.query_vector = self._table("query_vector", 1, 1, self.hidden_dim, trainable=is_used)
 
     def call(self, token_ids, target_mapping=None, reverse=False, training=None):
         if reverse:
@@ -80,7 +49,7 @@ class TwoStreamEmbedding(TokenLayer):
             return times_table(states, ops.transpose(self.token_table))  # (..., V)
         h = ops.cast(self.lookup(self.token_table, as_ids(token_ids)), self.compute_dtype)
         h = self.dropout_layer(h, training=training)  # (B, L, D)
-        h = attach_padding_mask(h, token_ids, self.pad_token_id)
+        h = self._masked(h, token_ids)
         if target_mapping is None:
             return h
         batch, predictions, _ = ops.shape(target_mapping)
@@ -88,12 +57,7 @@ class TwoStreamEmbedding(TokenLayer):
         return h, self.dropout_layer(g, training=training)  # (B, P, D)
 
     def compute_output_spec(self, token_ids, target_mapping=None, reverse=False, **kwargs):
-        if reverse:
-            shape = (*token_ids.shape[:-1], self.vocabulary_size)
-            return keras.KerasTensor(shape, dtype=self.compute_dtype)
-        h = keras.KerasTensor((*token_ids.shape, self.hidden_dim), dtype=self.compute_dtype)
-        h = attach_padding_mask(h, token_ids, self.pad_token_id)
+        h = super().compute_output_spec(token_ids, reverse=reverse)
         if target_mapping is None:
             return h
-        shape = (*target_mapping.shape[:2], self.hidden_dim)
-        return h, keras.KerasTensor(shape, dtype=self.compute_dtype)
+        return h, self._specs((*target_mapping.shape[:2], self.hidden_dim))

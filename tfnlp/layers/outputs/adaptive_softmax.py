@@ -58,12 +58,8 @@ class AdaptiveSoftmax(BaseLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.supports_masking = True
-        self.vocabulary_size = vocabulary_size
+        self.keep(locals())
         self.cutoffs = tuple(cutoffs)
-        self.embedding_dim = embedding_dim
-        self.div_value = div_value
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.ends = clusters(vocabulary_size, self.cutoffs)
 
     def build(self, states_shape, tables_shape=None, projections_shape=None, labels_shape=None):

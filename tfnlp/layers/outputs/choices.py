@@ -13,6 +13,9 @@ class MergeChoices(BaseLayer):
     def call(self, inputs):
         return ops.reshape(inputs, (-1, ops.shape(inputs)[2]))
 
+    def compute_mask(self, inputs, previous_mask=None):
+        return None  # a mask has another shape
+
     def compute_output_spec(self, inputs):
         return keras.KerasTensor((None, inputs.shape[2]), dtype=inputs.dtype)
 
@@ -29,5 +32,8 @@ class SplitChoices(BaseLayer):
     def call(self, inputs, choices):
         return ops.reshape(inputs, ops.shape(choices)[:2])
 
+    def compute_mask(self, inputs, previous_mask=None):
+        return None  # a mask has another shape
+
     def compute_output_spec(self, inputs, choices):
-        return keras.KerasTensor(choices.shape[:2], dtype=self.compute_dtype)
+        return self._specs(choices.shape[:2])

@@ -36,5 +36,4 @@ class LastState(BaseLayer):
         return None  # no positions are left
 
     def compute_output_spec(self, inputs, padding_mask=None, **kwargs):
-        batch, _, dim = inputs.shape
-        return keras.KerasTensor((batch, dim), dtype=self.compute_dtype)
+        return self._specs((inputs.shape[0], inputs.shape[2]))

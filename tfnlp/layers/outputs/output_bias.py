@@ -29,6 +29,3 @@ class OutputBias(BaseLayer):
 
     def compute_output_shape(self, input_shape):
         return input_shape
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return previous_mask

@@ -1,0 +1,44 @@
+"""Masks as tables."""
+
+import numpy as np
+import pytest
+
+from tfnlp import layers
+from tfnlp.functional.masks import combine_masks
+from tfnlp.layers import (
+    causal_mask,
+    padding_mask,
+    permutation_masks,
+    segment_mask,
+    with_memory,
+)
+
+
+def test_masks_read_as_tables():
+    np.testing.assert_array_equal(padding_mask(np.array([[5, 0, 7]])), [[True, False, True]])
+    same = segment_mask(np.array([[0, 1]]), np.array([[0, 0, 1]]))
+    np.testing.assert_array_equal(same, [[[True, True, False], [False, False, True]]])
+    content, query = permutation_masks(np.array([[2, 0, 1]]))  # position 1 first, 0 last
+    expected = [[True, True, True], [False, True, False], [False, True, True]]
+    np.testing.assert_array_equal(content[0], expected)
+    np.testing.assert_array_equal(query[0], expected & ~np.eye(3, dtype=bool))
+    np.testing.assert_array_equal(
+        with_memory(causal_mask(2, 2), 1)[0], [[True, True, False], [True, True, True]]
+    )
+
+
+@pytest.mark.parametrize("batch", [2, 3])
+def test_masks_by_head_and_by_position_meet_on_their_axes(batch):
+    rng = np.random.default_rng(batch)
+    by_head = rng.random((batch, 2, 3, 4)) < 0.7
+    queries, keys = rng.random((batch, 3)) < 0.7, rng.random((batch, 4)) < 0.7
+    shapes = (batch, 3, 8), (batch, 4, 8)
+    found = combine_masks(*shapes, by_head, queries, keys, num_heads=2)
+    expected = by_head & queries[:, None, :, None] & keys[:, None, None, :]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_memory_is_seen_whatever_the_mask_says():
+    mask = np.array([[[0, 1], [1, 0]]])
+    found = layers.with_memory(mask, 3)
+    np.testing.assert_array_equal(found, [[[1, 1, 1, 0, 1], [1, 1, 1, 1, 0]]])
