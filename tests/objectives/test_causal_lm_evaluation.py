@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 import tensorflow as tf
+from tfnlp.objectives.causal_lm_evaluation import TextStream, evaluate_causal_lm, sliding_windows
 
 from tfnlp.models import Gpt2Config, TransformerXLConfig, build_model
-from tfnlp.objectives.causal_lm_evaluation import TextStream, evaluate_causal_lm, sliding_windows
 from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.text.tokenizer_loading import train_tokenizer
 from tfnlp.utils.errors import InputError

@@ -3,10 +3,10 @@
 import dataclasses
 
 import pytest
+from tfnlp.objectives.generator_discriminator import generator_config
 
 from tests.objectives.small import CONFIGS
 from tfnlp.models import ElectraConfig
-from tfnlp.objectives.generator_discriminator import generator_config
 
 
 @pytest.mark.parametrize("name", CONFIGS)

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 import tensorflow as tf
-
-from tfnlp.models import BertConfig, RobertaConfig, build_model
 from tfnlp.objectives.masked_lm_evaluation import (
     evaluate_masked_lm,
     masked_accuracy,
     pseudo_perplexity,
 )
+
+from tfnlp.models import BertConfig, RobertaConfig, build_model
 from tfnlp.objectives.masking import MaskedBatches, Masking
 from tfnlp.text.tokenizer_loading import train_tokenizer
 from tfnlp.utils.errors import InputError

@@ -4,10 +4,10 @@ import collections
 
 import numpy as np
 import pytest
+from tfnlp.objectives.text_pairs import truncate_pair
 
 from tfnlp.objectives import Corpus, NextSentence, SentenceOrder, SpecialTokenTemplate
 from tfnlp.objectives.passages import Passages
-from tfnlp.objectives.text_pairs import truncate_pair
 
 TEMPLATE = SpecialTokenTemplate(
     (((2, 0),), ((3, 0),)), 0, (((2, 0),), ((3, 0),), ((3, 1),)), (0, 1)

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from tfnlp.objectives.causal_lm_evaluation import TextStream, evaluate_causal_lm, perplexity
 
 from tests.models.recurrent_witness import next_logits, read, weights_of
 from tests.models.test_recurrent import SIZES, with_random_biases
@@ -14,7 +15,6 @@ from tests.objectives.test_token_stream import Tokens
 from tfnlp.configs import CELLS
 from tfnlp.models import RecurrentConfig, build_model
 from tfnlp.objectives import CausalLM, Corpus
-from tfnlp.objectives.causal_lm_evaluation import TextStream, evaluate_causal_lm, perplexity
 from tfnlp.utils.errors import InputError
 
 

@@ -4,10 +4,10 @@ import collections
 
 import numpy as np
 import pytest
+from tfnlp.objectives.text_pairs import truncate_pair
 
 from tfnlp.models import AlbertConfig, BertConfig, Gpt2Config, RobertaConfig
 from tfnlp.objectives import Corpus, MaskedLM, NextSentence, SentenceOrder
-from tfnlp.objectives.text_pairs import truncate_pair
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 

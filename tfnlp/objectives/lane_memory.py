@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
+from tfnlp.configs import family_name
 from tfnlp.utils.errors import InputError
 
 # The inputs with the lane of each row, counted from 0, and 0 or 1 for whether it continues from
@@ -82,8 +83,8 @@ class WithLaneMemory(keras.Model):
         The model's outputs without `memory`.
     """
 
-    def __init__(self, model, config, lanes, **kwargs):
-        super().__init__(**kwargs)
+    def __init__(self, model, config, lanes):
+        super().__init__(name=model.name)
         sizes = (lanes, config.num_layers, config.memory_length, config.hidden_dim)
         self.model = model
         self.training_memory = LaneMemory(*sizes, name="training_memory")
@@ -110,31 +111,11 @@ def lane_inputs(lanes, continues):
     return {LANES: np.arange(lanes, dtype="int32"), CONTINUES: np.full(lanes, continues, "int32")}
 
 
-def lane_signature():
-    """Return the `tf.TensorSpec`s of `lane_inputs`."""
-    return dict.fromkeys((LANES, CONTINUES), tf.TensorSpec((None,), "int32"))
-
-
-def with_memory(model, config, lanes):
-    """Wrap a model in `WithLaneMemory`; raise an InputError if the number of lanes is None."""
-    if lanes is None:
-        raise InputError(
-            "batch_size=None leaves open how many lanes the memory has; give the batch_size of "
-            "the training."
-        )
-    return WithLaneMemory(model, config, lanes, name=model.name)
-
-
 def check_memory(config, setting):
     """Raise an InputError unless models of a config have a memory of a known length."""
-    name = type(config).__name__.removesuffix("Config")
-    if not config.has_memory:
+    if not (config.has_memory and config.memory_length):
         raise InputError(
-            f"{setting} does not fit the family {name}, which has no memory; an XLNet, a "
-            "Transformer-XL or a recurrent network of one direction has one."
-        )
-    if not config.memory_length:
-        raise InputError(
-            f"{setting} asks for a memory, but the {name}'s memory_length is "
-            f"{config.memory_length}; give it one of at least 1."
+            f"{setting} does not fit the family {family_name(config)}, which has no memory, or a "
+            "`memory_length` of 0 or None; give a Transformer-XL, an XLNet or a recurrent network "
+            "of one direction, and a memory_length of at least 1."
         )

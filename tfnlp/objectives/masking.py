@@ -165,10 +165,14 @@ class MaskedBatches(LengthBatches):
 
     def epoch(self, epoch=0, skip=0):
         for number, indices in enumerate(self.batch_indices(epoch)[skip:], skip):
-            (inputs,) = self.batch(indices)
             rng = np.random.default_rng([self.seed, epoch, number])
-            inputs, labels = self.hide(inputs, rng)
+            inputs, labels = self.masked_batch(indices, rng)
             yield (inputs, labels) if self.predicted else (inputs,)
+
+    def masked_batch(self, indices, rng):
+        """Return the masked inputs of some encodings, and the labels."""
+        (inputs,) = self.batch(indices)
+        return self.hide(inputs, rng)
 
     def hide(self, inputs, rng):
         """Return the masked inputs of a batch, including the positions, and the labels."""
@@ -185,12 +189,11 @@ class MaskedBatches(LengthBatches):
     def fingerprint(self):
         masking = self.masking
         settings = [masking.mask_token_id, masking.share, masking.masked, masking.replaced]
-        settings.append(masking.longest_span)
-        digest = hashlib.sha256(f"{super().fingerprint()} {settings}".encode())
-        tables = [masking.ordinary_ids]
-        if masking.word_starts is not None:
-            tables += [masking.word_starts.bytes, masking.word_starts.ends]
-        for table in tables:
+        digest = hashlib.sha256(
+            f"{super().fingerprint()} {settings} {masking.longest_span}".encode()
+        )
+        words = masking.word_starts
+        for table in (masking.ordinary_ids, *((words.bytes, words.ends) if words else ())):
             digest.update(np.ascontiguousarray(table))
         return digest.hexdigest()
 
@@ -198,10 +201,8 @@ class MaskedBatches(LengthBatches):
         import tensorflow as tf
 
         (inputs,) = super().signature()
-        if not self.predicted:
-            return (inputs,)
         ids = tf.TensorSpec((None, None), "int32")
-        return inputs | {POSITIONS: ids}, ids
+        return (inputs | {POSITIONS: ids}, ids) if self.predicted else (inputs,)
 
 
 def span_chances(longest):
