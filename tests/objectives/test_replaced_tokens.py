@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tests.objectives.small import CONFIGS, make_batch, texts_of
 from tfnlp.checkpoints import load_model, read_head, save_model
-from tfnlp.models import BertConfig, build_model
+from tfnlp.models import BertConfig, ElectraConfig, build_model
 from tfnlp.objectives import Corpus, MaskedLM, ReplacedTokens, predict_at_positions
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
@@ -64,6 +64,27 @@ def test_losses_by_hand():
         "precision": [1, 2],
         "recall": [1, 1],
     }
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_generators_are_of_the_size_of_the_papers(name):
+    config = CONFIGS[name]
+    found = ReplacedTokens().generator_config(config)
+    if name.startswith("electra"):
+        due = {"hidden_dim": 4, "num_heads": 1, "intermediate_dim": 8}
+        assert found == dataclasses.replace(config, **due)
+        halved = ReplacedTokens(generator_size=0.5).generator_config(config)
+        half = {"hidden_dim": 8, "num_heads": 2, "intermediate_dim": 16}
+        assert halved == dataclasses.replace(config, **half)
+    else:
+        decoder = name == "deberta_v3"
+        due = {"num_layers": 1, "enhanced_mask_decoder": decoder}
+        assert found == dataclasses.replace(config, **due)
+    base = ElectraConfig(num_heads=12, hidden_dim=768, intermediate_dim=3072, embedding_dim=768)
+    # The released generator of the base size.
+    third = ReplacedTokens(generator_size=1 / 3).generator_config(base)
+    assert (third.hidden_dim, third.num_heads, third.intermediate_dim) == (256, 4, 1024)
+    assert third.embedding_dim == 768 and third.num_layers == 12
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -336,9 +357,9 @@ def test_the_mask_decoder_trains_on_predicted_positions_alone(no_graphs):
 
 def test_bad_arguments_are_refused(tokenizer):
     for size in (0, -0.5, 1.5):
-        with pytest.raises(InputError, match=f"generator_size={size} must be a share"):
+        with pytest.raises(InputError, match=f"generator_size={size} must be above 0"):
             ReplacedTokens(generator_size=size)
-    with pytest.raises(InputError, match="discriminator_weight=0 must be above 0; leave it out"):
+    with pytest.raises(InputError, match="discriminator_weight=0 above 0"):
         ReplacedTokens(discriminator_weight=0)
     objective = ReplacedTokens()
     with pytest.raises(InputError, match="does not fit the family 'bert'; give an ELECTRA"):
