@@ -249,7 +249,7 @@ def test_bad_corpora_and_settings_are_refused(tokenizer, tmp_path, monkeypatch):
         open_corpus([folder, path], tokenizer)
     with pytest.raises(InputError, match=r"holds no manifest\.json; give a folder that prepare"):
         open_corpus(tmp_path, tokenizer)
-    with pytest.raises(InputError, match=r"empty\.txt and the like hold no text"):
+    with pytest.raises(InputError, match="The corpus holds no token; give files with text"):
         open_corpus(tmp_path / "empty.txt", tokenizer)
     # A second preparation at the same time.
     lock = os.open(folder, os.O_RDONLY)

@@ -13,7 +13,7 @@ from keras import ops
 
 from tfnlp.models import config_of
 from tfnlp.objectives.lane_memory import WithLaneMemory, check_memory
-from tfnlp.objectives.objective import Objective, token_scores
+from tfnlp.objectives.objective import Objective
 from tfnlp.objectives.token_stream import StreamBatches, as_inputs
 from tfnlp.text.batches import IGNORED
 from tfnlp.weighted_losses import cross_entropy, weighted_mean
@@ -96,10 +96,6 @@ class CausalLM(Objective):
             real = ops.not_equal(labels, IGNORED)
             loss = weighted_mean(-outputs["log_probabilities"], real, sample_weight)
         return {self.loss_name: loss}
-
-    def scores(self, labels, outputs):
-        """Return the log-likelihood of the next tokens and, if there are logits, the accuracy."""
-        return token_scores(labels, outputs)
 
 
 class CausalBatches(StreamBatches):

@@ -63,9 +63,12 @@ class Objective(abc.ABC):
     def losses(self, labels, outputs, sample_weight=None):
         """Return {name: loss} of a batch, unweighted, means as in `tfnlp.weighted_losses`."""
 
-    @abc.abstractmethod
     def scores(self, labels, outputs):
-        """Return {name: (sum, weight)} of a batch; the quotient of both is the score."""
+        """Return {name: (sum, weight)} of a batch; the quotient of both is the score.
+
+        By default they are `token_scores`.
+        """
+        return token_scores(labels, outputs)
 
 
 def token_scores(labels, outputs):

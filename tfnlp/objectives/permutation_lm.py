@@ -12,7 +12,7 @@ from keras import ops
 
 from tfnlp.models import config_of
 from tfnlp.objectives.lane_memory import WithLaneMemory, check_memory
-from tfnlp.objectives.objective import Objective, token_scores
+from tfnlp.objectives.objective import Objective
 from tfnlp.objectives.permutation_batches import TARGETS, PermutationBatches
 from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.text.text_arguments import check_at_least
@@ -100,10 +100,6 @@ class PermutationLM(Objective):
     def losses(self, labels, outputs, sample_weight=None):
         """Return the mean cross-entropy of the targets (B, P)."""
         return {self.loss_name: cross_entropy(labels, outputs["logits"], sample_weight)}
-
-    def scores(self, labels, outputs):
-        """Return the log-likelihood of the targets, and the accuracy."""
-        return token_scores(labels, outputs)
 
 
 class OneHotPositions(keras.layers.Layer):
