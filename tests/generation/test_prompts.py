@@ -1,5 +1,7 @@
 """Prompts with examples, draws and normalised likelihoods."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -30,19 +32,12 @@ def test_prompts_of_none_one_and_a_few_examples():
 
 
 @pytest.mark.parametrize(
-    ("pattern", "message"),
-    [
-        (
-            "Review: {text}",
-            r"^template='Review: \{text\}' lacks the slot \{label\}; write",
-        ),
-        ("Sentiment: {label}", r"lacks the slot \{text\}"),
-        ("{text} {text} {label}", r"has 2 times the slot \{text\}"),
-        ("{label} {text}", r"has \{label\} before \{text\}"),
-        ("{text}{label}", r"has nothing between \{text\} and \{label\}; put"),
-    ],
+    "pattern",
+    ["Review: {text}", "Sentiment: {label}", "{text} {text} {label}", "{label} {text}"]
+    + ["{text}{label}"],
 )
-def test_a_template_without_its_slot_is_refused(pattern, message):
+def test_a_template_without_its_slots_is_refused(pattern):
+    message = rf"^template='{re.escape(pattern)}' must have \{{text\}} once and then, after a"
     with pytest.raises(InputError, match=message):
         Template(pattern)
 

@@ -4,7 +4,8 @@ import pathlib
 
 import numpy as np
 
-from tfnlp.generation.generated_output import write_generated
+from tfnlp.generation.batched_search import plain_ids
+from tfnlp.generation.output_files import write_generated
 from tfnlp.generation.prompts import cut_at, draw_shots, normalized
 from tfnlp.tasks.reference_scores import text_scores
 from tfnlp.utils.errors import InputError
@@ -62,7 +63,8 @@ class PromptedRun:
             draws: number of draws for each number of shots.
         """
         true = np.array([names.index(label) for label in self.labels])
-        endings = scorer.ids([self.template.completion(name) for name in names])
+        completions = [self.template.completion(name) for name in names]
+        endings = plain_ids(scorer.tokenizer, completions)
         check_apart(names, endings)
         context = scorer.prompt_ids([self.template.answer_context])
         priors = scorer.score_ids(context * len(names), endings)
@@ -70,7 +72,6 @@ class PromptedRun:
 
         def accuracies(number, draw):
             prompts = scorer.prompt_ids(self.prompts(number, draw))
-            check_room(prompts, max(lengths), scorer.max_length)
             rows = [ids for ids in prompts for _ in endings]
             likelihoods = scorer.score_ids(rows, endings * len(prompts)).reshape(-1, len(names))
             by_name = normalized(likelihoods, lengths, priors)
@@ -132,44 +133,13 @@ class PromptedRun:
 
 
 def check_apart(names, endings):
-    """Check that each label has tokens, and that no two labels have the same tokens.
-
-    Args:
-        names: the labels, as written in prompts.
-        endings: a list of ids for each.
-
-    Raises:
-        InputError: if a label has no token, or two labels have the same.
-    """
+    """Raise an InputError if two labels have the same ids, which no likelihood distinguishes."""
     seen = {}
     for name, ids in zip(names, map(tuple, endings), strict=True):
-        if not ids:
-            raise InputError(f"The label {name!r} has no tokens; give another.")
-        if ids in seen:
+        if seen.setdefault(ids, name) != name:
             raise InputError(
                 f"The labels {seen[ids]!r} and {name!r} have the same tokens, so the model cannot "
                 "distinguish them; give other `label_words`."
-            )
-        seen[ids] = name
-
-
-def check_room(prompts, most, max_length):
-    """Check that each prompt fits into the model with a label after it.
-
-    Args:
-        prompts: ids, a list for each text.
-        most: the tokens of the longest label, whose last token is not an input.
-        max_length: the model's positions; None for no limit.
-
-    Raises:
-        InputError: if a prompt is too long; it names the first.
-    """
-    for number, ids in enumerate(prompts, 1):
-        if max_length is not None and len(ids) + most - 1 > max_length:
-            raise InputError(
-                f"The prompt of text {number} has {len(ids)} tokens, and the longest label "
-                f"{most}, which are more than the model's {max_length} positions; give fewer "
-                "shots, or shorter ones."
             )
 
 
@@ -199,20 +169,11 @@ def label_words(names, pairs):
     """
     if not pairs:
         return {name: name for name in names}
-    words = {}
-    for pair in pairs:
-        name, equals, word = (part.strip() for part in pair.partition("="))
-        if not equals or name not in names or not word:
-            raise InputError(
-                f"label_words={pair!r} must be a label and its word, such as {names[0]}=good; the "
-                f"labels are {', '.join(names)}."
-            )
-        words[name] = word
-    missing = [name for name in names if name not in words]
-    if missing or len({*words.values()}) < len(words):
-        problem = f"leaves out {missing[0]!r}" if missing else "has one word for two labels"
+    words = dict([part.strip() for part in pair.partition("=")][::2] for pair in pairs)
+    if words.keys() != set(names) or len({*words.values()} - {""}) < len(names):
         raise InputError(
-            f"label_words={','.join(pairs)} {problem}; give each label a word of its own."
+            f"label_words={','.join(pairs)} must give each of the labels {', '.join(names)} a "
+            f"word of its own, such as {names[0]}=good."
         )
     return words
 

@@ -1,11 +1,10 @@
 """Continuation of prompts by a language model, from texts to texts."""
 
-from tfnlp.generation.batched_search import Searcher, find_end_token
+from tfnlp.generation.batched_search import Searcher, find_end_token, plain_ids
 from tfnlp.generation.decoder_selection import decoder_of
 from tfnlp.generation.search_algorithms import SearchSettings
 from tfnlp.models import check_vocabulary
-from tfnlp.objectives.special_token_template import SpecialTokenTemplate
-from tfnlp.text.continuations import Generated, check_prompts, continuation, unframed_ids
+from tfnlp.text.continuations import Generated, check_prompts, continuation
 from tfnlp.text.text_arguments import as_texts
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.generation_settings import Constraints, Greedy
@@ -41,12 +40,7 @@ class Generator(Searcher):
         end_token=None,
     ):
         search, constraints = search or Greedy(), constraints or Constraints()
-        decoder = decoder_of(model)
-        if decoder.start_token_id is not None:
-            raise InputError(
-                f"The model is a {model.name}, an encoder-decoder, which does not continue "
-                "prompts; use a Translator."
-            )
+        decoder = decoder_of(model, translates=False)
         check_vocabulary(tokenizer, model)
         self.tokenizer = tokenizer
         end = find_end_token(tokenizer, end_token)
@@ -83,31 +77,19 @@ class Generator(Searcher):
 
     def _ids(self, prompts):
         """Return the ids of each prompt without special tokens; the end token if empty."""
-        before, after = SpecialTokenTemplate.from_tokenizer(self.tokenizer).single
-        rows = unframed_ids(self.tokenizer, prompts, len(before), len(after))
-        return [ids or [self.end] for ids in rows]
+        return [ids or [self.end] for ids in plain_ids(self.tokenizer, prompts)]
 
     def _generated(self, prompt, ids, ended, score):
         text = continuation(self.tokenizer, prompt, ids)
-        return Generated(text, tuple(ids), ended, self._score(score))
+        return Generated(text, tuple(ids), ended, score)
 
 
-def generate(
-    model,
-    tokenizer,
-    prompts,
-    search=None,
-    max_new_tokens=64,
-    constraints=None,
-    batch_size=16,
-    end_token=None,
-):
+def generate(model, tokenizer, prompts, search=None, **options):
     """Return continuations of prompts; for repeated calls use a `Generator`, which compiles once.
 
     Args:
         prompts: a list of strings.
-        model, tokenizer, search, max_new_tokens, constraints, batch_size, end_token: as in
-            `Generator`.
+        model, tokenizer, search, options: as in `Generator`.
 
     Returns:
         A list of `Generated` for each prompt, the best first.
@@ -115,16 +97,7 @@ def generate(
     Raises:
         InputError: as `Generator`, and as its call.
     """
-    generator = Generator(
-        model,
-        tokenizer,
-        search=search,
-        constraints=constraints,
-        max_new_tokens=max_new_tokens,
-        batch_size=batch_size,
-        end_token=end_token,
-    )
-    return generator(prompts)
+    return Generator(model, tokenizer, search, **options)(prompts)
 
 
 def forbidden_ids(tokenizer, words):
@@ -142,12 +115,10 @@ def forbidden_ids(tokenizer, words):
         InputError: if a word is empty or has no token.
     """
     words = as_texts(words, "words")
-    before, after = SpecialTokenTemplate.from_tokenizer(tokenizer).single
-    texts = [*words, *(f" {word}" for word in words)]
-    rows = [tuple(ids) for ids in unframed_ids(tokenizer, texts, len(before), len(after))]
+    rows = plain_ids(tokenizer, [*words, *(f" {word}" for word in words)])
     for i, (word, ids) in enumerate(zip(words, rows, strict=False)):
         if not ids:
             raise InputError(
                 f"words[{i}]={word!r} has no token that could be forbidden; leave it out."
             )
-    return tuple(dict.fromkeys(rows))
+    return tuple(dict.fromkeys(map(tuple, rows)))

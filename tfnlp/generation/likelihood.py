@@ -3,10 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
-from tfnlp.generation.batched_search import SHORTEST, find_end_token
+from tfnlp.generation.batched_search import find_end_token, padded_length, plain_ids
 from tfnlp.models import check_vocabulary, config_of
-from tfnlp.objectives.special_token_template import SpecialTokenTemplate
-from tfnlp.text.continuations import unframed_ids
 from tfnlp.text.text_arguments import as_pairs, check_at_least
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
@@ -39,7 +37,6 @@ class LikelihoodScorer:
         self.model, self.tokenizer, self.batch_size = model, tokenizer, batch_size
         self.max_length = config_of(model).max_length
         self.end = find_end_token(tokenizer, end_token)
-        self._framed = tuple(map(len, SpecialTokenTemplate.from_tokenizer(tokenizer).single))
         self._run = tf.function(self._log_probabilities, autograph=False)
 
     def __call__(self, prompts, completions):
@@ -57,15 +54,11 @@ class LikelihoodScorer:
                 the model.
         """
         prompts, completions = as_pairs(prompts, completions, ("prompts", "completions"))
-        return self.score_ids(self.prompt_ids(prompts), self.ids(completions))
-
-    def ids(self, texts):
-        """Return the ids of texts, without special tokens around them."""
-        return unframed_ids(self.tokenizer, texts, *self._framed)
+        return self.score_ids(self.prompt_ids(prompts), plain_ids(self.tokenizer, completions))
 
     def prompt_ids(self, prompts):
         """Return the ids of prompts; the end token for an empty one."""
-        return [ids or [self.end] for ids in self.ids(prompts)]
+        return [ids or [self.end] for ids in plain_ids(self.tokenizer, prompts)]
 
     def score_ids(self, prompts, completions):
         """Return the scores of lists of ids, none empty; completions that share a row run once."""
@@ -102,11 +95,9 @@ class LikelihoodScorer:
 
     def _batch(self, rows, first):
         """Return the log-probabilities (B, P, V) after the tokens from `first` - 1 on."""
-        width = _power(max(map(len, rows)), SHORTEST)
-        width = min(width, self.max_length or width)
-        count = _power(
-            max(len(row) - start + 1 for row, start in zip(rows, first, strict=True)), 1
-        )
+        width = padded_length(max(map(len, rows)), self.max_length)
+        count = max(len(row) - start + 1 for row, start in zip(rows, first, strict=True))
+        count = 1 << (count - 1).bit_length()  # as few shapes as powers of two
         ids = np.full((self.batch_size, width), self.end, "int32")
         mask = np.zeros(ids.shape, "int32")
         at = np.zeros((self.batch_size, count), "int32")
@@ -122,10 +113,3 @@ class LikelihoodScorer:
         inputs = {"token_ids": ids, "segment_ids": tf.zeros_like(ids), "padding_mask": mask}
         logits = self.model(inputs, training=False)["logits"]
         return tf.nn.log_softmax(tf.gather(logits, at, batch_dims=1))
-
-
-def _power(number, least):
-    """Return the smallest `least` times a power of two that is at least `number`."""
-    while least < number:
-        least *= 2
-    return least

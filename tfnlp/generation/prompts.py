@@ -4,14 +4,12 @@ Brown et al. 2020, 'Language Models are Few-Shot Learners', sections 2 and 2.4.
 """
 
 import dataclasses
+import re
 
 import numpy as np
 
 from tfnlp.text.text_arguments import check_whole
 from tfnlp.utils.errors import InputError
-
-# Normalisations of the likelihoods of completions.
-NORMALIZATIONS = ("sum", "length", "prior")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,31 +32,17 @@ class Template:
     instruction: str = ""
 
     def __post_init__(self):
-        for slot in ("{text}", "{label}"):
-            count = self.pattern.count(slot)
-            if count != 1:
-                held = "lacks the slot" if count == 0 else f"has {count} times the slot"
-                raise InputError(
-                    f"template={self.pattern!r} {held} {slot}; write it once, as in "
-                    "'Review: {text} Sentiment: {label}'."
-                )
-        if self.pattern.index("{label}") < self.pattern.index("{text}"):
+        counts = {self.pattern.count(slot) for slot in ("{text}", "{label}")}
+        if counts != {1} or not re.search(r"\{text\}.+\{label\}", self.pattern, re.DOTALL):
             raise InputError(
-                f"template={self.pattern!r} has {{label}} before {{text}}, but a label is written "
-                "after its text; swap them."
-            )
-
-        if not self._parts[1]:
-            raise InputError(
-                f"template={self.pattern!r} has nothing between {{text}} and {{label}}; put a "
-                "space, a line break or a word there."
+                f"template={self.pattern!r} must have {{text}} once and then, after a space, line "
+                "break or words, {label} once, as in 'Review: {text} Sentiment: {label}'."
             )
 
     @property
     def _parts(self):
         """Strings before the text, between text and label, and after the label."""
-        before, rest = self.pattern.split("{text}")
-        return (before, *rest.split("{label}"))
+        return re.split(r"\{text\}|\{label\}", self.pattern)
 
     @property
     def answer_context(self):
@@ -87,8 +71,8 @@ class Template:
             A string without trailing white space, which belongs to the label; see `completion`.
         """
         before, between, _ = self._parts
-        examples = [self.example(*shot) for shot in shots]
-        parts = [*([self.instruction] if self.instruction else []), *examples]
+        parts = [self.instruction] * bool(self.instruction)
+        parts += [self.example(*shot) for shot in shots]
         return self.separator.join([*parts, f"{before}{text}{between}"]).rstrip()
 
     def completion(self, label):
@@ -116,7 +100,7 @@ def draw_shots(examples, shots, seed, draw):
             f"shots={shots} must lie between 0 and {examples}, the number of examples."
         )
     rng = np.random.default_rng([seed, draw])
-    return [int(i) for i in rng.choice(examples, shots, replace=False)]
+    return rng.choice(examples, shots, replace=False).tolist()
 
 
 def normalized(likelihoods, lengths, priors):
@@ -128,8 +112,8 @@ def normalized(likelihoods, lengths, priors):
         priors: (C,), each label's log-likelihood after the answer context alone.
 
     Returns:
-        {name: (B, C)} with the names of `NORMALIZATIONS`: the sums; the sums divided by the number
-        of tokens; and the sums minus the prior, which is the log of P(completion | context) /
+        {name: (B, C)}: "sum", the sums; "length", the sums divided by the number of tokens; and
+        "prior", the sums minus the prior, which is the log of P(completion | context) /
         P(completion | answer context).
     """
     return {
