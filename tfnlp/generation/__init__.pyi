@@ -2,9 +2,6 @@
 
 from .batched_search import find_end_token as find_end_token
 from .decoder_selection import decoder_of as decoder_of
-from .few_shot_evaluation import PromptedRun as PromptedRun
-from .few_shot_evaluation import label_words as label_words
-from .few_shot_evaluation import without_texts as without_texts
 from .generator import Generator as Generator
 from .generator import forbidden_ids as forbidden_ids
 from .generator import generate as generate
@@ -18,6 +15,9 @@ from .output_files import score_translations as score_translations
 from .output_files import translate_file as translate_file
 from .output_files import warn_of_cut as warn_of_cut
 from .output_files import write_generated as write_generated
+from .prompts import PromptedRun as PromptedRun
 from .prompts import Template as Template
 from .prompts import draw_shots as draw_shots
+from .prompts import label_words as label_words
+from .prompts import without_texts as without_texts
 from .translator import Translator as Translator

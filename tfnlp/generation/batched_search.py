@@ -4,8 +4,6 @@ import numpy as np
 import tensorflow as tf
 
 from tfnlp.generation.search_algorithms import search
-from tfnlp.objectives.special_token_template import SpecialTokenTemplate
-from tfnlp.text.continuations import unframed_ids
 from tfnlp.text.special_tokens import END_TOKENS, end_token_id
 from tfnlp.text.text_arguments import check_at_least
 from tfnlp.utils.errors import InputError
@@ -136,12 +134,6 @@ def padded_length(length, longest=None):
     while width < length:
         width *= 2
     return min(width, longest or width)
-
-
-def plain_ids(tokenizer, texts):
-    """Return the ids of each text without special tokens around it, a list of lists."""
-    before, after = SpecialTokenTemplate.from_tokenizer(tokenizer).single
-    return unframed_ids(tokenizer, texts, len(before), len(after))
 
 
 def find_end_token(tokenizer, token=None):

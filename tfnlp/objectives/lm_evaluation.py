@@ -18,6 +18,7 @@ from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.text.batches import IGNORED
 from tfnlp.text.special_tokens import end_token_id
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.formatting import aligned
 from tfnlp.utils.progress import progress_bar
 
 # The segment length of models with unlimited positions.
@@ -52,11 +53,7 @@ def figures_table(figures):
     rows = [list(figures[0])]
     for row in figures:
         rows.append([f"{v:.4f}" if isinstance(v, float) else str(v) for v in row.values()])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in rows
-    )
+    return "\n".join(aligned(rows))
 
 
 def window_length(model, max_length):

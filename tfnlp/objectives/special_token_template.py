@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from tfnlp.text.continuations import unframed_ids
 from tfnlp.utils.errors import InputError
 
 
@@ -104,3 +105,9 @@ class SpecialTokenTemplate:
             token_ids += [text, [token for token, _ in special]]
             segment_ids += [np.full(len(text), segment), [s for _, s in special]]
         return tuple(np.concatenate(x).astype("int32") for x in (token_ids, segment_ids))
+
+
+def plain_ids(tokenizer, texts):
+    """Return the ids of each text without special tokens around it, a list of lists."""
+    before, after = SpecialTokenTemplate.from_tokenizer(tokenizer).single
+    return unframed_ids(tokenizer, texts, len(before), len(after))
