@@ -49,29 +49,28 @@ class Generator(Searcher):
         super().__init__(decoder, settings, batch_size)
 
     def __call__(self, prompts):
-        """Return continuations of prompts.
+        """Return a list of `Generated` for each prompt, the best first.
 
         Args:
             prompts: a list of strings; an empty one starts a new text.
-
-        Returns:
-            A list of `Generated` for each prompt, the best first.
 
         Raises:
             InputError: if a prompt is not a string, or too long for the model.
         """
         prompts = as_texts(prompts, "prompts")
-        continued = self.continue_ids(self._ids(prompts))
-        return [[self._generated(ids, *text) for text in texts] for ids, texts in continued]
+        return [
+            [
+                Generated(continuation(self.tokenizer, prompt, ids), tuple(ids), *rest)
+                for ids, *rest in texts
+            ]
+            for prompt, texts in self.continue_ids(self._ids(prompts))
+        ]
 
     def continue_ids(self, prompts):
-        """Return continuations of prompts given as ids.
+        """Return for each prompt its ids and a list of (ids, ended by the end token, score).
 
         Args:
             prompts: a list of lists of ids, none empty.
-
-        Returns:
-            For each prompt its ids and a list of (ids, whether the end token was reached, score).
         """
         check_prompts(prompts, self.settings.steps, self.decoder.max_length)
         return list(zip(prompts, self._find(prompts), strict=True))
@@ -80,23 +79,13 @@ class Generator(Searcher):
         """Return the ids of each prompt without special tokens; the end token if empty."""
         return [ids or [self.end] for ids in plain_ids(self.tokenizer, prompts)]
 
-    def _generated(self, prompt, ids, ended, score):
-        text = continuation(self.tokenizer, prompt, ids)
-        return Generated(text, tuple(ids), ended, score)
-
 
 def generate(model, tokenizer, prompts, search=None, **options):
-    """Return continuations of prompts; for repeated calls use a `Generator`, which compiles once.
+    """Return the texts of a `Generator` of these options, which in repeated calls compiles once.
 
     Args:
         prompts: a list of strings.
         model, tokenizer, search, options: as in `Generator`.
-
-    Returns:
-        A list of `Generated` for each prompt, the best first.
-
-    Raises:
-        InputError: as `Generator`, and as its call.
     """
     return Generator(model, tokenizer, search, **options)(prompts)
 

@@ -41,14 +41,12 @@ class LikelihoodScorer:
         self._run = tf.function(self._log_probabilities, autograph=False)
 
     def __call__(self, prompts, completions):
-        """Return the log-probability of each completion after its prompt.
+        """Return the log-probability of each completion after its prompt, (n,) float64.
+
+        It is summed over the tokens of the completion.
 
         Args:
-            prompts: a list of strings.
-            completions: a list of as many strings.
-
-        Returns:
-            The log-probabilities, summed over the tokens of each completion, (n,) float64.
+            prompts, completions: lists of as many strings.
 
         Raises:
             InputError: if numbers are unequal, a completion has no token, or a row is too long for
@@ -74,20 +72,18 @@ class LikelihoodScorer:
                     f"model's {self.max_length} positions; give fewer shots, or shorter ones."
                 )
             places.append((rows.setdefault(row, len(rows)), len(prompt)))
-        rows = [list(row) for row in rows]
-        first = [len(row) for row in rows]  # first position of each row to score
-        completions_of_row = [[] for _ in rows]
+        rows, scores = list(rows), np.zeros(len(places))
+        of_row = [[] for _ in rows]
         for number, (row, start) in enumerate(places):
-            first[row] = min(first[row], start)
-            completions_of_row[row].append((number, start))
-        scores = np.zeros(len(places))
+            of_row[row].append((number, start))
+        first = [min(start for _, start in starts) for starts in of_row]  # to score in each row
         order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
         with progress_bar(total=len(rows), desc="scoring", unit="row", delay=5) as bar:
             for begin in range(0, len(order), self.batch_size):
                 batch = order[begin : begin + self.batch_size]
                 batch_logs = self._batch([rows[i] for i in batch], [first[i] for i in batch])
                 for i, logs in zip(batch, batch_logs, strict=False):
-                    for number, start in completions_of_row[i]:
+                    for number, start in of_row[i]:
                         tokens = completions[number]
                         at = start - first[i] + np.arange(len(tokens))
                         scores[number] = logs[at, tokens].sum(dtype="float64")

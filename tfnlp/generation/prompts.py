@@ -71,14 +71,9 @@ class Template:
         return f"{before}{text}{between}{label}{after}"
 
     def prompt(self, text, shots=()):
-        """Return the prompt before the label of a text.
+        """Return the prompt before the label of a text, after `shots`, (text, label) pairs.
 
-        Args:
-            text: a string.
-            shots: (text, label) pairs, written before it with their labels.
-
-        Returns:
-            A string without trailing white space, which belongs to the label; see `completion`.
+        It has no trailing white space, which belongs to the label; see `completion`.
         """
         before, between, _ = self._parts
         parts = [self.instruction] * bool(self.instruction)
@@ -91,15 +86,9 @@ class Template:
 
 
 def draw_shots(examples, shots, seed, draw):
-    """Return the indices of random examples, in the order in which they are drawn.
+    """Return the indices of `shots` random examples of a number, without replacement.
 
-    Args:
-        examples: number of examples.
-        shots: number of examples to draw, without replacement.
-        seed, draw: seeds of the draw, which depends only on them.
-
-    Returns:
-        A list of indices.
+    The draw depends on `seed` and `draw` alone.
 
     Raises:
         InputError: if there are more shots than examples, or fewer than 0.
@@ -204,10 +193,8 @@ class PromptedRun:
             prompts = scorer.prompt_ids(self.prompts(number, draw))
             rows = [ids for ids in prompts for _ in endings]
             likelihoods = scorer.score_ids(rows, endings * len(prompts)).reshape(-1, len(names))
-            by_name = normalized(likelihoods, lengths, priors)
-            return {
-                f"accuracy_{n}": float(np.mean(by_name[n].argmax(-1) == true)) for n in by_name
-            }
+            by_name = normalized(likelihoods, lengths, priors).items()
+            return {f"accuracy_{n}": float(np.mean(x.argmax(-1) == true)) for n, x in by_name}
 
         self._each(shots, draws, accuracies)
 
@@ -229,10 +216,8 @@ class PromptedRun:
             write_generated(path, prompts, outputs)
             completions = [cut_at(texts[0].text, stop, self.template.border) for texts in outputs]
             by_name = text_scores(self.labels, completions)
-            matches = [a == b for a, b in zip(self.labels, completions, strict=True)]
-            return {name: by_name[name] for name in WRITING_SCORES} | {
-                "exact": float(np.mean(matches))
-            }
+            exact = np.mean([a == b for a, b in zip(self.labels, completions, strict=True)])
+            return {name: by_name[name] for name in WRITING_SCORES} | {"exact": float(exact)}
 
         self._each(shots, draws, scores)
 
@@ -272,25 +257,17 @@ def check_apart(names, endings):
 
 
 def without_texts(pool, texts):
-    """Return the examples of a pool whose text is not to be labelled, to avoid leaking labels.
-
-    Args:
-        pool: (text, label) pairs.
-        texts: a list of strings.
-    """
+    """Return the (text, label) pairs of a pool whose text is none of those to be labelled."""
     texts = {text.strip() for text in texts}
     return [pair for pair in pool if pair[0].strip() not in texts]
 
 
 def label_words(names, pairs):
-    """Return the word of each label in prompts.
+    """Return the word of each label in prompts, {label: word}.
 
     Args:
         names: of the labels.
         pairs: "label=word" for each, or None for the labels themselves.
-
-    Returns:
-        {label: word}.
 
     Raises:
         InputError: if a label has no word, a word has no label, or two labels share a word.

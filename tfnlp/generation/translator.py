@@ -73,15 +73,12 @@ class Translator(Searcher):
         super().__init__(decoder, settings, batch_size)
 
     def __call__(self, sources, too_long="error"):
-        """Return translations of texts.
+        """Return a list of `Generated` for each source, the best first.
+
+        They have no text for a source that is blank or skipped.
 
         Args:
-            sources: a list of strings.
-            too_long: as in `source_ids`.
-
-        Returns:
-            A list of `Generated` for each source, the best first; without text for a source that
-            is blank or skipped.
+            sources, too_long: as in `source_ids`.
 
         Raises:
             InputError: if a source is not a string, or too long for the model.
@@ -118,9 +115,6 @@ class Translator(Searcher):
 
         Returns:
             A list of lists; empty ones for sources that are blank or skipped.
-
-        Raises:
-            InputError: as calling the translator.
         """
         check_too_long(too_long)
         texts = as_texts(sources, "sources")

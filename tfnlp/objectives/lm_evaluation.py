@@ -122,11 +122,7 @@ class TextStream:
 def sliding_windows(length, max_length, stride):
     """Return windows in which each position of a stream is scored once, with context before it.
 
-    Args:
-        length: the number of positions.
-        max_length: the number of positions of a window.
-        stride: the distance between the starts of consecutive windows. All but the first window
-            score their last `stride` positions.
+    Windows start at a distance of `stride`. All but the first score their last `stride` positions.
 
     Returns:
         (windows, 3) integers: the first position, the end, and the first scored position.
@@ -202,9 +198,6 @@ def perplexity(model, stream, max_length=None, stride=None, batch_size=8):
     Returns:
         A dict: the number of scored `tokens`, the `cross_entropy` of a token in nats,
         `perplexity`, and `bits_per_character`.
-
-    Raises:
-        InputError: if the stride does not fit.
     """
     max_length = window_length(model, max_length)
     length = len(stream.token_ids) - 1  # the last token is only a label
@@ -253,11 +246,7 @@ def _lanes(length, max_length, lanes):
 def _log_likelihood(model, token_ids, batches, max_length):
     """Return the sum of the log-probabilities of the next tokens at all scored positions.
 
-    Args:
-        model: a causal `TextModel`.
-        token_ids: (positions + 1,).
-        batches: lists of (start, end, first scored position).
-        max_length: L.
+    Batches are lists of (start, end, first scored position) in `token_ids`.
     """
     model = next_token_model(model)
     score, total, memory = _scorer(model), 0.0, None
@@ -284,8 +273,18 @@ def evaluate_masked_lm(
     """Evaluate a masked language model, and return a list of one dict.
 
     Args:
-        model, tokenizer, texts, max_length, share, batch_size, seed: as in `masked_accuracy`.
+        model: a `TextModel` with the head "masked_lm".
+        tokenizer: the tokenizer of the model.
+        texts: a list of strings.
+        max_length: the number of tokens of a text, including special tokens; where None, the
+            positions of the model, or 128 if they are unlimited. A longer text is split.
+        share: the share of tokens to mask for the accuracy.
         pseudo: whether to compute the pseudo-perplexity.
+        batch_size: the number of texts, or of masked copies, in a batch.
+        seed: the seed of the masking.
+
+    Raises:
+        InputError: if the tokenizer has no mask token, or the texts have no token to score.
     """
     data, figures = (model, tokenizer, texts, max_length), {"texts": len(texts)}
     figures |= masked_accuracy(*data, share, batch_size, seed)
@@ -297,21 +296,10 @@ def pseudo_perplexity(model, tokenizer, texts, max_length=None, batch_size=64):
 
     Salazar et al. 2020, 'Masked Language Model Scoring', eq. 1 and 3: the exponential of the
     negative mean log-probability of a token, given all others of its text. Special and unknown
-    tokens are context, but not scored. A text longer than `max_length` is split.
-
-    Args:
-        model: a `TextModel` with the head "masked_lm".
-        tokenizer: the tokenizer of the model.
-        texts: a list of strings.
-        max_length: the number of tokens of a text, including special tokens; where None, the
-            positions of the model, or 128 if they are unlimited.
-        batch_size: the number of masked copies in a batch.
+    tokens are context, but not scored. Arguments are as in `evaluate_masked_lm`.
 
     Returns:
         A dict: the number of scored `tokens`, and `pseudo_perplexity`.
-
-    Raises:
-        InputError: if the tokenizer has no mask token, or the texts have no token to score.
     """
     masking = Masking.from_tokenizer(tokenizer)
     encodings = _windows_of(model, tokenizer, texts, max_length)
@@ -334,12 +322,9 @@ def pseudo_perplexity(model, tokenizer, texts, max_length=None, batch_size=64):
 
 
 def masked_accuracy(model, tokenizer, texts, max_length=None, share=0.15, batch_size=64, seed=0):
-    """Compute how many masked tokens a masked language model predicts, masked as in training.
+    """Compute how many masked tokens a masked language model predicts, masked 80/10/10 as in BERT.
 
-    Args:
-        model, tokenizer, texts, max_length, batch_size: as in `pseudo_perplexity`.
-        share: the share of tokens to predict; 80/10/10, as in BERT.
-        seed: the seed of the masking.
+    Arguments are as in `evaluate_masked_lm`.
 
     Returns:
         A dict: `masked_tokens`, `masked_accuracy` and `masked_perplexity`, the exponential of

@@ -60,13 +60,9 @@ class Masking:
 
     @classmethod
     def from_tokenizer(cls, tokenizer, share=0.15, whole_words=False, **options):
-        """Build the masking of a tokenizer.
+        """Build the masking of a tokenizer, of whole words or tokens.
 
-        Args:
-            tokenizer: see `tfnlp.text`.
-            share: the share of tokens to predict.
-            whole_words: whether all tokens of a word are masked together.
-            options: `masked`, `replaced` and `longest_span`.
+        `options` are `masked`, `replaced` and `longest_span`.
 
         Raises:
             InputError: if the tokenizer has no mask token.
@@ -74,7 +70,7 @@ class Masking:
         if tokenizer.mask_token_id is None:
             raise InputError(
                 "The tokenizer has no [MASK] (nor <mask>), so that no token can be hidden; give "
-                "the tokenizer of a masked language model."
+                "that of a masked language model."
             )
         ids = np.arange(tokenizer.vocabulary_size)
         ordinary = np.setdiff1d(ids, tokenizer.special_token_ids)
@@ -135,8 +131,7 @@ class Masking:
         words = np.where(may, np.maximum(np.cumsum(starts, 1), 1) - 1, 0)
         counts = starts.sum(1)
         places = np.arange(max(1, counts.max()))
-        # The run of adjacent words ends here: after the last word, or before a special
-        # token.
+        # The run of adjacent words ends after the last word, or before a special token.
         apart = np.full((len(may), len(places)), len(places))
         rows, at = np.nonzero(starts & ~before)
         apart[rows, words[rows, at]] = words[rows, at]

@@ -118,15 +118,10 @@ class Passages:
         return order, sizes[order]
 
     def other_text(self, document, size, rng):
-        """Draw whole sentences of another document with about `size` tokens.
+        """Draw whole sentences of another document with about `size` tokens, 1 or more.
 
         The nearest in length of up to `TRIES` draws is taken. Each starts where at least as many
         tokens are left in its document, or at the start of a document if no other one has as many.
-
-        Args:
-            document: the document to avoid.
-            size: the number of tokens, 1 or more.
-            rng: a `numpy.random.Generator`.
 
         Returns:
             The document, its first sentence and the one after its last, as arguments of `text`.

@@ -161,8 +161,7 @@ def draw_context_spans(length, predict_one_in, max_span, rng):
     Args:
         length: the number of tokens of the text.
         predict_one_in: K.
-        max_span: the maximum length of a span.
-        rng: a `numpy.random.Generator`.
+        max_span, rng: the maximum length of a span, and a `numpy.random.Generator`.
 
     Returns:
         The starts of the contexts, the starts of the spans, and the lengths of the spans, (spans,)
@@ -200,13 +199,8 @@ def draw_order(targets, special, rng):
     """Draw the ranks of a part's positions in the factorisation order, (L,) int32.
 
     As in the release: ordinary tokens that are not targets come first with the same rank, so that
-    they see each other and all others see them. Targets and special tokens follow in random order,
-    each seeing those before it.
-
-    Args:
-        targets: (P,) integers.
-        special: (L,) bool.
-        rng: a `numpy.random.Generator`.
+    they see each other and all others see them. Targets (P,) and tokens where `special` (L,) is
+    true follow in random order, each seeing those before it.
     """
     late = special.copy()
     late[targets] = True

@@ -78,7 +78,7 @@ class ReplacedTokens(Objective):
 
     def check(self, config, tokenizer):
         """Raise an InputError if the family or the tokenizer does not fit."""
-        check_discriminator_config(config)
+        _check_family(config)
         self.masked_lm.masking(tokenizer)
 
     def build(self, config, discriminator=None, generator=None, **options):
@@ -93,13 +93,13 @@ class ReplacedTokens(Objective):
             options: options of `build_model` for both, such as `dtype`.
 
         Returns:
-            A dict of `TextModel`s, "discriminator" and "generator". `save_model` writes either as
-            a self-contained folder.
+            A dict of `TextModel`s, "discriminator" and "generator", each of which `save_model`
+            writes as a self-contained folder.
 
         Raises:
             InputError: for another family, or two models that were not trained together.
         """
-        check_discriminator_config(config)
+        _check_family(config)
         known = generator is not None
         smaller = config_of(generator) if known else self.generator_config(config)
         new_generator = build_model(smaller, "masked_lm", name="generator", **options)
@@ -179,14 +179,8 @@ class ReplacedTokens(Objective):
     def losses(self, labels, outputs, sample_weight=None):
         """Return both losses, before they are weighted.
 
-        Args:
-            labels: (B, P), the original tokens at masked positions, -100 where a text has fewer.
-            outputs: the outputs of the trained model.
-            sample_weight: (B,), the weights of the texts.
-
-        Returns:
-            A dict: `generator_loss`, the mean cross-entropy of masked tokens, and
-            `discriminator_loss`, the mean binary cross-entropy of all tokens except padding.
+        They are `generator_loss`, the mean cross-entropy of the masked tokens (B, P), and
+        `discriminator_loss`, the mean binary cross-entropy of all tokens except padding.
         """
         # L_MLM: -log p_G(x_i | masked text)
         generator = cross_entropy(labels, outputs["generator_logits"], sample_weight)
@@ -201,10 +195,9 @@ class ReplacedTokens(Objective):
     def scores(self, labels, outputs):
         """Return the scores of the generator and the discriminator.
 
-        Returns:
-            A dict of (sum, weight), whose quotient is the score: `masked_accuracy`, the share of
-            masked tokens that the generator predicts; `accuracy`, the share of tokens that the
-            discriminator classifies correctly; its `precision` and `recall` for replaced tokens.
+        They are `masked_accuracy`, the share of masked tokens that the generator predicts;
+        `accuracy`, the share of tokens that the discriminator classifies correctly; and its
+        `precision` and `recall` for replaced tokens.
         """
         real = ops.cast(outputs["padding_mask"], "bool")  # (B, L)
         replaced = ops.cast(outputs["replaced"], "bool")
@@ -237,7 +230,7 @@ class ReplacedBatches(MaskedBatches):
         return inputs | {ORIGINALS: labels, DRAWS: tf.TensorSpec((None, None), "float32")}, labels
 
 
-def check_discriminator_config(config):
+def _check_family(config):
     """Raise an InputError for a family without a generator and a discriminator."""
     if not config.shares_embeddings:
         raise InputError(

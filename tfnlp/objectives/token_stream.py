@@ -97,25 +97,26 @@ class Lane:
     size: int
     backward: bool = False
 
+    @property
+    def _stop(self):
+        return self.start + self.size
+
     def read(self, begin, end):
         """Return the ids from `begin` to before `end` in reading order, int32."""
-        stop = self.start + self.size
         if self.backward:
-            return self.stream.read(stop - end, stop - begin)[::-1]
+            return self.stream.read(self._stop - end, self._stop - begin)[::-1]
         return self.stream.read(self.start + begin, self.start + end)
 
     def borders(self, begin, end):
         """Return the sentence boundaries strictly between `begin` and `end`, in reading order."""
-        stop = self.start + self.size
         if self.backward:
-            return (stop - self.stream.borders(stop - end, stop - begin))[::-1]
+            return (self._stop - self.stream.borders(self._stop - end, self._stop - begin))[::-1]
         return self.stream.borders(self.start + begin, self.start + end) - self.start
 
     def sentence_start(self, place):
         """Return where the sentence at `place` begins in reading order, at least 0."""
-        stop = self.start + self.size
         if self.backward:
-            return max(0, stop - self.stream.sentence(stop - 1 - place)[1])
+            return max(0, self._stop - self.stream.sentence(self._stop - 1 - place)[1])
         return max(0, self.stream.sentence(self.start + place)[0] - self.start)
 
 
