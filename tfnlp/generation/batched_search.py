@@ -53,10 +53,8 @@ class Searcher:
         Raises:
             InputError: if the constraints leave no text for a row.
         """
-        texts_of_rows = [[] for _ in rows]
-        for number, texts in self._each(rows):
-            texts_of_rows[number] = texts
-        return texts_of_rows
+        texts = dict(self._each(rows))
+        return [texts.get(number, []) for number in range(len(rows))]
 
     def _each(self, rows, first=0):
         """Yield the number of each non-empty row and its texts, in the order of completion.
@@ -105,10 +103,9 @@ class Searcher:
             for i, (number, copy) in enumerate(jobs):
                 rng = np.random.default_rng([strategy.seed, number, copy])
                 draws[i] = rng.random(steps, "float32")
-        arguments = [*map(tf.constant, (token_ids, mask, draws))]
+        arguments = list(map(tf.constant, (token_ids, mask, draws)))
         # Calling the function itself would warn of retracing at each new length.
-        result = self._run.get_concrete_function(*arguments)(*arguments)
-        arrays = (x.numpy() for x in result)
+        arrays = (x.numpy() for x in self._run.get_concrete_function(*arguments)(*arguments))
         return [
             [
                 self._text(ids[:length].tolist(), float(score))
@@ -137,11 +134,7 @@ def padded_length(length, longest=None):
 
 
 def find_end_token(tokenizer, token=None):
-    """Return the id of the token that ends a text.
-
-    Args:
-        tokenizer: from `tfnlp.text`.
-        token: the token; the first known one of `END_TOKENS` where None.
+    """Return the id of the token that ends a text, the first known of `END_TOKENS` by default.
 
     Raises:
         InputError: if the tokenizer lacks it.

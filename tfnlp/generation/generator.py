@@ -93,13 +93,8 @@ def generate(model, tokenizer, prompts, search=None, **options):
 def forbidden_ids(tokenizer, words):
     """Return the `forbidden` ids of `Constraints` that exclude words.
 
-    Args:
-        tokenizer: from `tfnlp.text`.
-        words: a list of strings.
-
-    Returns:
-        A tuple of tuples of ids: each word as tokenised at the beginning of a text, and after a
-        space, where its tokens may differ.
+    They are a tuple of tuples of ids: each word as tokenised at the beginning of a text, and after
+    a space, where its tokens may differ.
 
     Raises:
         InputError: if a word is empty or has no token.

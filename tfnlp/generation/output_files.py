@@ -19,20 +19,13 @@ def write_generated(path, prompts, outputs):
         prompts: a list of strings.
         outputs: a list of `Generated` for each.
     """
-    rows = [
-        {"prompt": prompt, **vars(output)}
-        for prompt, texts in zip(prompts, outputs, strict=True)
-        for output in texts
-    ]
+    pairs = [(p, x) for p, texts in zip(prompts, outputs, strict=True) for x in texts]
     if pathlib.Path(path).suffix == ".tsv":
-        lines = [("prompt", "text", "ended", "score")]
-        lines += [
-            (row["prompt"], row["text"], "yes" if row["ended"] else "no", _shown(row["score"]))
-            for row in rows
-        ]
-        _write_table(path, lines)
+        rows = [(p, x.text, "yes" if x.ended else "no", _shown(x.score)) for p, x in pairs]
+        _write_table(path, [("prompt", "text", "ended", "score"), *rows])
     else:
-        write_text(path, "".join(f"{json_text(row)}\n" for row in rows))
+        lines = (json_text({"prompt": prompt, **vars(output)}) for prompt, output in pairs)
+        write_text(path, "".join(f"{line}\n" for line in lines))
     print(f"Wrote {path}.", file=sys.stderr)
 
 

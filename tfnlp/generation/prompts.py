@@ -107,8 +107,8 @@ def normalized(likelihoods, lengths, priors):
 
     Args:
         likelihoods: (B, C), each label's after each prompt, summed over tokens.
-        lengths: (C,), the tokens of each label.
-        priors: (C,), each label's log-likelihood after the answer context alone.
+        lengths, priors: (C,), each label's tokens, and its log-likelihood after the answer context
+            alone.
 
     Returns:
         {name: (B, C)}: "sum", the sums; "length", the sums divided by the number of tokens; and
@@ -123,13 +123,10 @@ def normalized(likelihoods, lengths, priors):
 
 
 def cut_at(text, stop, border=""):
-    """Return a completion up to the stop string, without white space around.
+    """Return a completion up to the string `stop`, if it is not empty, without white space around.
 
-    Args:
-        text: the generated text.
-        stop: a string that ends it, such as a line break; none where empty.
-        border: the white space at the beginning of a label (`Template.border`), in which the stop
-            string is ignored. An answer that ends right after it is empty.
+    In `border`, the white space at the beginning of a label (`Template.border`), `stop` is
+    ignored. An answer that ends right after it is empty.
     """
     text = text.removeprefix(border)
     return (text.split(stop)[0] if stop else text).strip()

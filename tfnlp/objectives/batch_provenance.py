@@ -30,14 +30,9 @@ class _RecordingCorpus:
 
 
 def read_documents(batches, epoch, number):
-    """Return the documents of a batch, by building it once more: indices, ascending.
+    """Return the indices of a batch's documents, ascending, by building it once more.
 
-    A batch's rows alone do not tell them: lanes of a stream, pairs and packed segments read
-    others too.
-
-    Args:
-        batches: the batches of an objective.
-        epoch, number: the epoch and the batch number, both counted from 0.
+    Its rows alone do not tell them: lanes of a stream, pairs and packed segments read others too.
     """
     batches, corpus = copy.copy(batches), _RecordingCorpus(_corpus_of(batches))
     if hasattr(batches, "corpus"):

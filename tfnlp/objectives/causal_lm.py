@@ -55,10 +55,6 @@ class CausalLM(Objective):
 
         From zero, a short training leaves much probability on tokens that never occur. A bias that
         is not zero counts as trained, and stays.
-
-        Args:
-            model: a `TextModel` with the head "causal_lm".
-            batches: the `CausalBatches` to train on.
         """
         config = config_of(model)
         if not config.output_bias:
@@ -70,15 +66,9 @@ class CausalLM(Objective):
         bias.assign(np.log(counts / counts.sum()))
 
     def trained(self, model, batch_size=None):
-        """Return the model to fit, which shares the weights of `model`.
+        """Return the model to fit, from the inputs of the batches to `logits` (B, L, V).
 
-        Args:
-            model: a `TextModel` with the head "causal_lm".
-            batch_size: with memory, the number of lanes over all devices.
-
-        Returns:
-            A `keras.Model` from the inputs of the batches to `logits` (B, L, V). With an adaptive
-            softmax the output is `log_probabilities` (B, L) of the next tokens instead.
+        With an adaptive softmax the output is `log_probabilities` (B, L) of the next tokens.
         """
         inner = next_token_model(model)
         return WithLaneMemory(inner, config_of(model), batch_size) if self.memory else inner
@@ -147,17 +137,10 @@ class CausalBatches(StreamBatches):
 
 
 def next_token_model(model):
-    """Return a model with the same weights that receives the next tokens as an input.
+    """Return a causal LM with the same weights and the further input `next_token_ids` (B, L).
 
-    With an adaptive softmax it computes the probabilities of those tokens alone.
-
-    Args:
-        model: a `TextModel` with the head "causal_lm".
-
-    Returns:
-        A functional `keras.Model` with the extra input `next_token_ids` (B, L). Its output is
-        `logits` (B, L, V), or with an adaptive softmax `log_probabilities` (B, L) of those tokens;
-        and the next `memory` if the model takes one.
+    Its outputs are `logits` (B, L, V), or with an adaptive softmax `log_probabilities` (B, L) of
+    those tokens alone; and the next `memory` if the model takes one.
     """
     labels = keras.Input((None,), dtype="int32", name=NEXT)
     outputs = {name: x for name, x in model.output.items() if name in ("logits", "memory")}

@@ -59,9 +59,7 @@ def open_corpus(
 def reading_settings(paths, documents, max_length):
     """Return how a corpus is split into texts, for the folder of a model trained on it.
 
-    Args:
-        paths, documents: as in `open_corpus`.
-        max_length: the number of tokens that are read together.
+    Arguments are as in `open_corpus`; `max_length` tokens are read together.
 
     Returns:
         A dict of `max_length` and `documents`; for a prepared folder, the `documents` setting of

@@ -41,11 +41,7 @@ class LaneMemory(keras.layers.Layer):
         self.built = True
 
     def read(self, lanes, continues):
-        """Return the memory (b, num_layers, M, D) of some lanes; M is 0 if they start anew.
-
-        Args:
-            lanes, continues: (b,) integers; either all lanes continue, or none.
-        """
+        """Return the memory (b, num_layers, M, D) of lanes (b,); M is 0 if they start anew."""
         filled = ops.max(ops.take(self.filled, lanes) * continues)
         return ops.take(self.states, lanes, axis=0)[:, :, self.memory_length - filled :]
 
@@ -54,17 +50,14 @@ class LaneMemory(keras.layers.Layer):
         context = tf.distribute.get_replica_context()
         if context is not None and context.num_replicas_in_sync > 1:
             lanes, memory = (context.all_gather(x, axis=0) for x in (lanes, memory))
-        memory = ops.cast(memory, "float32")
-        filled = ops.shape(memory)[2]
+        memory, filled = ops.cast(memory, "float32"), ops.shape(memory)[2]
         missing = self.memory_length - filled
         memory = ops.pad(memory, [[0, 0], [0, 0], [missing, 0], [0, 0]])
-        states = ops.scatter_update(self.states, lanes[:, None], memory)
-        # A segment with non-finite states leaves the memory unchanged, just as its step
-        # changes no weight.
+        # Non-finite states leave the memory unchanged, just as their step changes no weight.
         finite = ops.all(ops.isfinite(memory))
-        self.states.assign(ops.where(finite, states, self.states))
-        filled = ops.scatter_update(self.filled, lanes[:, None], 0 * lanes + filled)
-        self.filled.assign(ops.where(finite, filled, self.filled))
+        for kept, new in ((self.states, memory), (self.filled, 0 * lanes + filled)):
+            updated = ops.scatter_update(kept, lanes[:, None], new)
+            kept.assign(ops.where(finite, updated, kept))
 
 
 class WithLaneMemory(keras.Model):
@@ -92,8 +85,7 @@ class WithLaneMemory(keras.Model):
         self.built = True
 
     def call(self, inputs, training=False):
-        inputs = dict(inputs)
-        kept = self.training_memory if training else self.dev_memory
+        inputs, kept = dict(inputs), self.training_memory if training else self.dev_memory
         lanes = inputs.pop(LANES)
         memory = kept.read(lanes, inputs.pop(CONTINUES))
         outputs = dict(self.model(inputs | {"memory": memory}, training=training))
@@ -102,12 +94,7 @@ class WithLaneMemory(keras.Model):
 
 
 def lane_inputs(lanes, continues):
-    """Return the lane inputs of a batch with a row for each lane, in order.
-
-    Args:
-        lanes: B.
-        continues: whether the lanes continue from the batch before.
-    """
+    """Return the lane inputs of a batch of B lanes in order, which all continue or none does."""
     return {LANES: np.arange(lanes, dtype="int32"), CONTINUES: np.full(lanes, continues, "int32")}
 
 

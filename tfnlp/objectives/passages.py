@@ -105,10 +105,13 @@ class Passages:
         return self.corpus.part(document, self.ends[start] - first, self.ends[end] - first)
 
     def halves(self, index, rng):
-        """Split a passage at a random sentence boundary, and return its start, split and end."""
+        """Split a passage at a random sentence boundary.
+
+        Return its document, start, split and end.
+        """
         start = int(self.starts[index])
         end = start + int(self.counts[index])
-        return start, int(rng.integers(start + 1, end)), end
+        return int(self.documents[index]), start, int(rng.integers(start + 1, end)), end
 
     @functools.cached_property
     def _by_size(self):

@@ -92,37 +92,23 @@ class PermutationBatches(StreamBatches):
                 if backward:
                     begin = size - begin - self.reach
             segments.append(self._segment(Lane(stream, start, size, bool(backward)), begin, rng))
-        rows, labels = zip(*segments, strict=True)
-        inputs = {key: np.stack([row[key] for row in rows]).astype("int32") for key in rows[0]}
-        inputs |= as_inputs(inputs["token_ids"], inputs["segment_ids"])
-        return inputs, np.stack(labels).astype("int32")
+        columns = (np.stack(x).astype("int32") for x in zip(*segments, strict=True))
+        ids, segment_ids, order, targets = columns
+        inputs = as_inputs(ids, segment_ids) | {"permutation_order": order, TARGETS: targets}
+        return inputs, np.take_along_axis(ids, targets, 1)
 
     def _segment(self, lane, begin, rng):
-        """Return the arrays of a lane's segment that starts at `begin`."""
+        """Return the ids, segments, order and targets of the segment of a lane from `begin`."""
         middle, end = begin + self.first, begin + self.reach
         borders = lane.borders(middle, end)
         cut = int(rng.choice(borders)) if len(borders) else middle + self.second // 2
         other = self._elsewhere(lane, begin, end, end - cut, rng)
-        b = lane.read(cut, end) if other is None else other
-        pair, segments = self.template.around(lane.read(middle, cut), b)
-        before = lane.read(begin, middle)
-        ids = np.concatenate([before, pair])
-        chosen, order = self._draw(self._special(cut - middle), rng)
-        return {
-            "token_ids": ids,
-            "segment_ids": np.concatenate([np.zeros(self.first, "int32"), segments]),
-            "permutation_order": order,
-            TARGETS: chosen,
-        }, ids[chosen]
-
-    def _special(self, size):
-        """Return which tokens of the second part are special, (L - first,) bool.
-
-        `size` is the number of tokens of A.
-        """
-        before, between, after = (np.ones(len(part), bool) for part in self.template.pair)
-        a, b = np.zeros(size, bool), np.zeros(self.second - size, bool)
-        return np.concatenate([before, a, between, b, after])
+        a, b = lane.read(middle, cut), lane.read(cut, end) if other is None else other
+        pair, segments = self.template.around(a, b)
+        ordinary, _ = self.template.around(0 * a - 1, 0 * b - 1)  # -1 but at special tokens
+        targets, order = self._draw(ordinary >= 0, rng)
+        ids = np.concatenate([lane.read(begin, middle), pair])
+        return ids, np.concatenate([np.zeros(self.first), segments]), order, targets
 
     def _draw(self, special, rng):
         """Draw the targets (P,) of a segment, and its factorisation order (L,)."""

@@ -74,15 +74,7 @@ class PermutationLM(Objective):
                 )
 
     def trained(self, model, batch_size=None):
-        """Return the model to fit, which shares the weights of `model`.
-
-        Args:
-            model: a `TextModel` with the head "permutation_lm".
-            batch_size: with memory, the number of lanes over all devices.
-
-        Returns:
-            A `keras.Model` from the inputs of the batches to `logits` (B, P, V).
-        """
+        """Return the model to fit, from the inputs of the batches to `logits` (B, P, V)."""
         inputs = {k: v for k, v in model.input.items() if k != "target_mapping"}
         targets = keras.Input((None,), dtype="int32", name=TARGETS)
         mapping = OneHotPositions(name="mapping")(targets, inputs["token_ids"])

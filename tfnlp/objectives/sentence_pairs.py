@@ -127,8 +127,7 @@ class NextSentence(PairObjective):
     least_documents: ClassVar[int] = 2
 
     def draw(self, passages, index, rng):
-        document = int(passages.documents[index])
-        start, middle, end = passages.halves(index, rng)
+        document, start, middle, end = passages.halves(index, rng)
         first = passages.text(document, start, middle)
         if rng.random() < 0.5:
             return first, passages.text(document, middle, end), 0
@@ -152,8 +151,7 @@ class SentenceOrder(PairObjective):
     score_name: ClassVar[str] = "sentence_order_accuracy"
 
     def draw(self, passages, index, rng):
-        document = int(passages.documents[index])
-        start, middle, end = passages.halves(index, rng)
+        document, start, middle, end = passages.halves(index, rng)
         texts = passages.text(document, start, middle), passages.text(document, middle, end)
         return (*texts, 0) if rng.random() < 0.5 else (*texts[::-1], 1)
 

@@ -86,15 +86,7 @@ class SpecialTokenTemplate:
         return max_length - size
 
     def around(self, ids, pair_ids=None):
-        """Add the special tokens to one text or two.
-
-        Args:
-            ids: (n,) int32.
-            pair_ids: (m,) int32, the second text; or None.
-
-        Returns:
-            The token ids and the segment ids, int32.
-        """
+        """Return the token ids and segment ids, int32, of one text (n,) or two (n,) and (m,)."""
         if pair_ids is None:
             (before, *after), texts, segments = self.single, (ids,), (self.single_segment,)
         else:

@@ -39,13 +39,9 @@ def read_texts(paths, text_column="sentence", documents="lines"):
 
 
 def encode_texts(texts, tokenizer, max_length):
-    """Encode texts as ids, holding only some of them in memory at a time.
+    """Encode an iterable of texts as ids, holding only some of them in memory at a time.
 
-    Args:
-        texts: an iterable of strings, such as from `read_texts`.
-        tokenizer: see `tfnlp.text`.
-        max_length: the maximum number of tokens of a text; the rest of a longer one becomes
-            another text.
+    The rest of a text of more than `max_length` tokens becomes another text.
 
     Returns:
         `Encodings`, and the SHA-256 of the texts.
