@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from tests.objectives.small import CONFIGS, make_batch, texts_of
+from tests.objectives.test_lane_memory import compiled
 from tfnlp.checkpoints import load_model, read_head, save_model
 from tfnlp.models import BertConfig, ElectraConfig, build_model
 from tfnlp.objectives import Corpus, MaskedLM, ReplacedTokens, predict_at_positions
@@ -212,24 +213,6 @@ def test_differences_start_at_zero_and_are_what_the_discriminator_learns(no_grap
         np.testing.assert_allclose(a, b, atol=1e-6)
 
 
-class Fitted(keras.Model):
-    """The smallest model that fits an objective."""
-
-    def __init__(self, objective, trained):
-        super().__init__()
-        self.objective, self.trained = objective, trained
-        self.shown = {name: keras.metrics.Mean(name=name) for name in objective.loss_weights}
-
-    def call(self, inputs, training=None):
-        return self.trained(inputs, training=training)
-
-    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        losses = self.objective.losses(y, y_pred, sample_weight)
-        for name, loss in losses.items():
-            self.shown[name].update_state(loss)
-        return sum(self.objective.loss_weights[name] * loss for name, loss in losses.items())
-
-
 @pytest.mark.parametrize("name", ["electra", "deberta", "deberta_v3"])
 def test_training_changes_both_models_and_saves_them_whole(name, tokenizer, tmp_path, no_graphs):
     objective = ReplacedTokens(share=0.4)
@@ -237,8 +220,7 @@ def test_training_changes_both_models_and_saves_them_whole(name, tokenizer, tmp_
     objective.check(config, tokenizer)
     models = objective.build(config)
     batches = objective.batches(corpus_of(tokenizer), tokenizer, 2, 16, seed=1)
-    fitted = Fitted(objective, objective.trained(models))
-    fitted.compile(keras.optimizers.SGD(0.05))
+    fitted = compiled(objective.trained(models), objective, keras.optimizers.SGD(0.05))
     before = {name: [w.numpy() for w in model.trainable_weights] for name, model in models.items()}
     fitted.fit(batches.dataset(), epochs=2, verbose=0)
     for kind, model in models.items():
