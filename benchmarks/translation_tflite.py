@@ -33,7 +33,7 @@ def main():
     from distill.runtime import Translator
     from tfnlp import generation
     from tfnlp.checkpoints import load_model
-    from tfnlp.generation.translation_file import score_translations
+    from tfnlp.generation.output_files import score_translations
     from tfnlp.tasks import read_parallel_texts
     from tfnlp.text import load_tokenizer
     from tfnlp.utils.files import check_writable, make_folder, write_json

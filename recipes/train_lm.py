@@ -128,8 +128,6 @@ def make_corpus(objective, texts, tokenizer, held_out=False):
     """
 
     corpus = objectives.corpus_of(texts, tokenizer, sentences="lines")
-    if corpus is None:
-        raise InputError("The texts have no token; give files with text.")
     if held_out:
         try:
             objective.batches(corpus, tokenizer, FLAGS.batch_size, FLAGS.max_length, shuffle=False)

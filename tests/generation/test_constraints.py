@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfnlp.generation import Beam, Constraints, Sample
+from tfnlp.generation import Beam, Constraints, Greedy, Sample
 from tfnlp.generation.constraints import Rules
+from tfnlp.generation.search_algorithms import SearchSettings
 from tfnlp.utils.errors import InputError
 
 # Two prompts, the first padded by two, and two texts of each with three of four tokens written.
@@ -15,7 +16,8 @@ END = 8
 
 def scores_by(constraints, number=3, tokens=TOKENS):
     scores = np.tile(np.linspace(-1, 1.25, 10, dtype="float32"), (2, 2, 1))
-    rules = Rules(constraints, tf.constant(PROMPT), tf.constant(MASK), 2, 4, END)
+    settings = SearchSettings(Greedy(), constraints, steps=4, end=END, pad=0)
+    rules = Rules(settings, tf.constant(PROMPT), tf.constant(MASK), beams=2)
     return scores, rules(tf.constant(scores), tf.constant(tokens), number).numpy()
 
 

@@ -69,13 +69,15 @@ def test_the_same_seed_gives_the_same_texts(model, tokenizer):
 
 
 def test_beams_and_words_that_may_not_be_written(model, tokenizer):
-    (found,) = generate(model, tokenizer, PROMPTS[:1], Beam(3, best=3), 6)
+    (found,) = generate(model, tokenizer, PROMPTS[:1], Beam(3, best=3), max_new_tokens=6)
     assert found[0].score >= found[1].score >= found[2].score
     assert len({one.token_ids for one in found}) == 3
     word = tokenizer.decode([found[0].token_ids[1]])
     forbidden = forbidden_ids(tokenizer, [word])
     rules = Constraints(forbidden=(*forbidden, found[0].token_ids[0]))
-    (other,) = generate(model, tokenizer, PROMPTS[:1], Beam(3), 6, rules)
+    (other,) = generate(
+        model, tokenizer, PROMPTS[:1], Beam(3), max_new_tokens=6, constraints=rules
+    )
     assert not {found[0].token_ids[0]} & {*other[0].token_ids}
 
 
@@ -88,7 +90,8 @@ def test_constraints_limit_the_number_of_texts(model, tokenizer):
         (1, one, {(first,)}),
         (3, Constraints(forbidden=ids, min_new_tokens=3, no_repeat_ngram_size=2), None),
     ):
-        (found,) = generate(model, tokenizer, ["a"], Beam(4, best=4), steps, rules)
+        options = {"max_new_tokens": steps, "constraints": rules}
+        (found,) = generate(model, tokenizer, ["a"], Beam(4, best=4), **options)
         written = {text.token_ids for text in found}
         assert len(written) == len(found) and all(-100 < text.score <= 0 for text in found)
         if texts is None:  # of two ids no pair comes twice
@@ -98,9 +101,10 @@ def test_constraints_limit_the_number_of_texts(model, tokenizer):
         else:
             assert written == texts
     none = Constraints(forbidden=ids, min_new_tokens=6, no_repeat_ngram_size=1)
+    options = {"max_new_tokens": 6, "constraints": none}
     for search in (Greedy(), Sample(), Beam(2)):
         with pytest.raises(InputError, match="no output for text 1: at some position no token"):
-            generate(model, tokenizer, ["", "film"], search, 6, none)
+            generate(model, tokenizer, ["", "film"], search, **options)
 
 
 def test_a_word_is_forbidden_with_a_space_and_without(tokenizer):

@@ -92,5 +92,5 @@ def test_other_models_are_refused():
         TransformerXLDecoder(gpt2)
     with pytest.raises(InputError, match="needs the head 'permutation_lm' of XLNet"):
         XLNetDecoder(gpt2)
-    with pytest.raises(InputError, match="with no head"):
+    with pytest.raises(InputError, match="with the head None"):
         decoder_of(build_model(TransformerXLConfig(**SIZES)))

@@ -1,9 +1,19 @@
-"""Prompts with examples, draws and normalised likelihoods."""
+"""Prompts with examples, draws, normalised likelihoods and words of labels."""
+
+import re
 
 import numpy as np
 import pytest
 
-from tfnlp.generation.prompts import Template, cut_at, draw_shots, normalized
+from tfnlp.generation.prompts import (
+    Template,
+    check_apart,
+    cut_at,
+    draw_shots,
+    label_words,
+    normalized,
+    without_texts,
+)
 from tfnlp.utils.errors import InputError
 
 REVIEWS = Template("Review: {text}\nSentiment: {label}.", instruction="Judge.")
@@ -30,19 +40,12 @@ def test_prompts_of_none_one_and_a_few_examples():
 
 
 @pytest.mark.parametrize(
-    ("pattern", "message"),
-    [
-        (
-            "Review: {text}",
-            r"^template='Review: \{text\}' lacks the slot \{label\}; write",
-        ),
-        ("Sentiment: {label}", r"lacks the slot \{text\}"),
-        ("{text} {text} {label}", r"has 2 times the slot \{text\}"),
-        ("{label} {text}", r"has \{label\} before \{text\}"),
-        ("{text}{label}", r"has nothing between \{text\} and \{label\}; put"),
-    ],
+    "pattern",
+    ["Review: {text}", "Sentiment: {label}", "{text} {text} {label}", "{label} {text}"]
+    + ["{text}{label}"],
 )
-def test_a_template_without_its_slot_is_refused(pattern, message):
+def test_a_template_without_its_slots_is_refused(pattern):
+    message = rf"^template='{re.escape(pattern)}' must have \{{text\}} once and then, after a"
     with pytest.raises(InputError, match=message):
         Template(pattern)
 
@@ -77,3 +80,22 @@ def test_completions_end_at_the_stop_string():
     assert Template("Text: {text}\nIn short:\n{label}").border == "\n"
     assert cut_at(" one, two", "") == "one, two"
     assert cut_at("\n", "\n") == ""
+
+
+def test_words_of_labels():
+    assert label_words(["0", "1"], None) == {"0": "0", "1": "1"}
+    assert label_words(["0", "1"], ["1=good", " 0 = very bad"]) == {"0": "very bad", "1": "good"}
+    for given in (["0=bad"], ["0=bad", "1=bad"], ["2=bad"], ["0"], ["0=bad", "1="]):
+        with pytest.raises(InputError, match=r"must give each of the labels 0, 1 a word of its"):
+            label_words(["0", "1"], given)
+
+
+def test_labels_of_the_same_tokens_are_refused():
+    check_apart(["good", "very good", "bad"], [[5], [6, 5], [7]])
+    with pytest.raises(InputError, match=r"The labels '좋음' and '나쁨' have the same tokens"):
+        check_apart(["좋음", "a", "나쁨"], [[1], [3], [1]])
+
+
+def test_texts_to_label_are_not_drawn_as_shots():
+    pool = [("fine", "good"), (" dull ", "bad"), ("slow", "bad")]
+    assert without_texts(pool, ["dull", "other"]) == [pool[0], pool[2]]

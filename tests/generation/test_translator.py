@@ -68,7 +68,7 @@ def test_each_token_is_the_most_probable_whatever_the_batch(model, tokenizer):
         assert one.ended == (len(one.token_ids) < 5)  # at the greatest length the end is forced
     assert Translator(model, tokenizer)([]) == []
     rows = [tokenizer.encode([source])[0].token_ids for source in SOURCES[:-1]]
-    assert [[ids for ids, _, _ in of] for of in translator.translate_ids(rows)] == [
+    assert [[ids for ids, _, _ in of] for of in translator._find(rows)] == [
         [list(one.token_ids) for one in of] for of in found
     ]
 
@@ -168,14 +168,13 @@ def test_bad_input_is_refused_before_anything_runs(model, tokenizer):
     for call, message in (
         (lambda: Translator(model, tokenizer)(["a", "long " * 50]), r"sources\[1\] has"),
         (lambda: Translator(model, tokenizer)(["a", 5]), r"sources\[1\] is 5"),
-        (lambda: Translator(model, tokenizer).translate_ids([[]]), r"sources\[0\] has no token"),
         (lambda: Translator(model, tokenizer, max_new_tokens=41), "max_new_tokens=41 is more"),
         (lambda: Translator(model, tokenizer, batch_size=0), "batch_size=0 must be"),
         (lambda: Translator(model, tokenizer, search=Beam(150)), "beams=150 is more than half"),
         (lambda: Translator(transformer(9), tokenizer), "The vocabulary has"),
         (lambda: Translator(without_end, tokenizer), "no token with the id 500"),
-        (lambda: Translator(build_model(gpt2, "causal_lm"), tokenizer), "use a Generator"),
-        (lambda: Generator(model, tokenizer), "use a Translator"),
+        (lambda: Translator(build_model(gpt2, "causal_lm"), tokenizer), "which a Generator runs"),
+        (lambda: Generator(model, tokenizer), "which a Translator runs"),
     ):
         with pytest.raises(InputError, match=message):
             call()
@@ -189,7 +188,7 @@ def test_sources_of_many_lengths_cause_no_warning(model, tokenizer, caplog):
     for size in (1, 2):
         translator.batch_size = size
         for row in rows:
-            translator.translate_ids(row * size)
+            translator._find(row * size)
     assert translator._run.experimental_get_tracing_count() >= 6
     logging.getLogger("tensorflow").removeHandler(caplog.handler)
     assert "retracing" not in caplog.text

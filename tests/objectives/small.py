@@ -1,8 +1,9 @@
-"""Small models of a generator's and a discriminator's families, and a batch for them."""
+"""Small corpora, models of a generator's and a discriminator's families, and a batch."""
 
 import numpy as np
 
 from tfnlp.models import DebertaConfig, DebertaV2Config, ElectraConfig
+from tfnlp.objectives import Corpus, SpecialTokenTemplate
 
 SIZES = {
     "vocabulary_size": 28,
@@ -22,6 +23,18 @@ CONFIGS = {
     "deberta": DebertaConfig(**SIZES, **RELATIVE, absolute_positions=True),
     "deberta_v3": DebertaV2Config(**SIZES, **RELATIVE, num_buckets=4),
 }
+# [CLS] and [SEP] around one text and two.
+TEMPLATE = SpecialTokenTemplate(
+    (((2, 0),), ((3, 0),)), 0, (((2, 0),), ((3, 0),), ((3, 1),)), (0, 1)
+)
+
+
+def numbered(*documents):
+    """Documents of sentences of these sizes, whose tokens are numbered through the corpus."""
+    ids = iter(range(10, 10_000))
+    return Corpus.from_documents(
+        [[[next(ids) for _ in range(n)] for n in sizes] for sizes in documents]
+    )
 
 
 def make_batch(rows=3, length=9, masked=2, vocabulary=28, seed=0):

@@ -29,7 +29,8 @@ def compiled(trained, objective, optimizer):
             return self.trained(inputs, training=training)
 
         def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-            return objective.losses(y, y_pred)[objective.loss_name]
+            losses, weights = objective.losses(y, y_pred), objective.loss_weights
+            return sum(weights[name] * loss for name, loss in losses.items())
 
     trainer = Trainer()
     trainer.compile(optimizer, jit_compile=False)

@@ -5,20 +5,8 @@ import collections
 import numpy as np
 import pytest
 
-from tfnlp.objectives import Corpus, SpecialTokenTemplate
+from tests.objectives.small import TEMPLATE, numbered
 from tfnlp.objectives.passages import Passages, passage_counts
-
-TEMPLATE = SpecialTokenTemplate(
-    (((2, 0),), ((3, 0),)), 0, (((2, 0),), ((3, 0),), ((3, 1),)), (0, 1)
-)
-
-
-def numbered(*documents):
-    """Documents of sentences of these sizes, whose tokens are numbered through the corpus."""
-    ids = iter(range(10, 10_000))
-    return Corpus.from_documents(
-        [[[next(ids) for _ in range(n)] for n in sizes] for sizes in documents]
-    )
 
 
 @pytest.mark.parametrize(

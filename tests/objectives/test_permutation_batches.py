@@ -11,9 +11,6 @@ from tfnlp.text.tokenizer_loading import train_tokenizer
 TEXTS = ["a cat sat on the mat", "the dog ran to a cat", "a b c d e"] * 20
 
 
-MEMORY = PermutationLM(reuse_length=8, predict_one_in=3, max_span=2)
-
-
 @pytest.fixture(scope="module")
 def tokens():
     return train_tokenizer(TEXTS, "unigram", 60, "xlnet")[0]
@@ -159,19 +156,3 @@ def test_segments_without_memory_cover_the_stream(tokens):
             begins.append({s // 12 for s in starts if s % 12 == 0})
     # Each window once, in one direction.
     assert set.union(*begins) == set(range(batches.rows)) and len(begins) == batches.rows
-
-
-def test_an_epoch_resumes_from_any_batch(tokens):
-    for objective in (MEMORY, PermutationLM(predict_one_in=3, max_span=2)):
-        batches = objective.batches(large_corpus(documents=30, lowest=7), tokens, 4, 21, seed=1)
-        whole = list(batches.epoch(2))
-        for number, (inputs, labels) in enumerate(batches.dataset(lambda: 2, skip=2)):
-            for key, value in inputs.items():
-                np.testing.assert_array_equal(value, whole[number + 2][0][key])
-            np.testing.assert_array_equal(labels, whole[number + 2][1])
-        assert number == len(whole) - 3
-        again = objective.batches(large_corpus(documents=30, lowest=7), tokens, 4, 21, seed=1)
-        assert batches.fingerprint() == again.fingerprint()
-        other = PermutationLM(objective.reuse_length, 3, 1)
-        other = other.batches(large_corpus(documents=30, lowest=7), tokens, 4, 21, seed=1)
-        assert batches.fingerprint() != other.fingerprint()

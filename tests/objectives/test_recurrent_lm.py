@@ -14,7 +14,7 @@ from tests.objectives.test_token_stream import Tokens
 from tfnlp.configs import CELLS
 from tfnlp.models import RecurrentConfig, build_model
 from tfnlp.objectives import CausalLM, Corpus
-from tfnlp.objectives.causal_lm_evaluation import TextStream, evaluate_causal_lm, perplexity
+from tfnlp.objectives.lm_evaluation import TextStream, evaluate_causal_lm, perplexity
 from tfnlp.utils.errors import InputError
 
 
@@ -98,7 +98,7 @@ def test_texts_are_scored_with_the_state_of_earlier_ones():
     tokenizer = Tokens()
     CausalLM(memory=True).check(config, tokenizer)
     both = RecurrentConfig(bidirectional=True, **SIZES)
-    with pytest.raises(InputError, match="or a recurrent network of one direction"):
+    with pytest.raises(InputError, match="does not fit the family 'recurrent'"):
         CausalLM().check(both, tokenizer)
     for given in ({"memory_lengths": [2]}, {"stride": 3}):
         (name,) = given

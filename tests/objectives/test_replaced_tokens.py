@@ -8,8 +8,9 @@ import pytest
 import tensorflow as tf
 
 from tests.objectives.small import CONFIGS, make_batch, texts_of
+from tests.objectives.test_lane_memory import compiled
 from tfnlp.checkpoints import load_model, read_head, save_model
-from tfnlp.models import BertConfig, build_model
+from tfnlp.models import BertConfig, ElectraConfig, build_model
 from tfnlp.objectives import Corpus, MaskedLM, ReplacedTokens, predict_at_positions
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
@@ -64,6 +65,27 @@ def test_losses_by_hand():
         "precision": [1, 2],
         "recall": [1, 1],
     }
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_generators_are_of_the_size_of_the_papers(name):
+    config = CONFIGS[name]
+    found = ReplacedTokens().generator_config(config)
+    if name.startswith("electra"):
+        due = {"hidden_dim": 4, "num_heads": 1, "intermediate_dim": 8}
+        assert found == dataclasses.replace(config, **due)
+        halved = ReplacedTokens(generator_size=0.5).generator_config(config)
+        half = {"hidden_dim": 8, "num_heads": 2, "intermediate_dim": 16}
+        assert halved == dataclasses.replace(config, **half)
+    else:
+        decoder = name == "deberta_v3"
+        due = {"num_layers": 1, "enhanced_mask_decoder": decoder}
+        assert found == dataclasses.replace(config, **due)
+    base = ElectraConfig(num_heads=12, hidden_dim=768, intermediate_dim=3072, embedding_dim=768)
+    # The released generator of the base size.
+    third = ReplacedTokens(generator_size=1 / 3).generator_config(base)
+    assert (third.hidden_dim, third.num_heads, third.intermediate_dim) == (256, 4, 1024)
+    assert third.embedding_dim == 768 and third.num_layers == 12
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -191,24 +213,6 @@ def test_differences_start_at_zero_and_are_what_the_discriminator_learns(no_grap
         np.testing.assert_allclose(a, b, atol=1e-6)
 
 
-class Fitted(keras.Model):
-    """The smallest model that fits an objective."""
-
-    def __init__(self, objective, trained):
-        super().__init__()
-        self.objective, self.trained = objective, trained
-        self.shown = {name: keras.metrics.Mean(name=name) for name in objective.loss_weights}
-
-    def call(self, inputs, training=None):
-        return self.trained(inputs, training=training)
-
-    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        losses = self.objective.losses(y, y_pred, sample_weight)
-        for name, loss in losses.items():
-            self.shown[name].update_state(loss)
-        return sum(self.objective.loss_weights[name] * loss for name, loss in losses.items())
-
-
 @pytest.mark.parametrize("name", ["electra", "deberta", "deberta_v3"])
 def test_training_changes_both_models_and_saves_them_whole(name, tokenizer, tmp_path, no_graphs):
     objective = ReplacedTokens(share=0.4)
@@ -216,8 +220,7 @@ def test_training_changes_both_models_and_saves_them_whole(name, tokenizer, tmp_
     objective.check(config, tokenizer)
     models = objective.build(config)
     batches = objective.batches(corpus_of(tokenizer), tokenizer, 2, 16, seed=1)
-    fitted = Fitted(objective, objective.trained(models))
-    fitted.compile(keras.optimizers.SGD(0.05))
+    fitted = compiled(objective.trained(models), objective, keras.optimizers.SGD(0.05))
     before = {name: [w.numpy() for w in model.trainable_weights] for name, model in models.items()}
     fitted.fit(batches.dataset(), epochs=2, verbose=0)
     for kind, model in models.items():
@@ -272,34 +275,23 @@ def test_training_starts_from_given_models(name, no_graphs):
             objective.build(CONFIGS[name], discriminator=plain, generator=old["generator"])
 
 
-def test_batches_depend_on_seed_and_epoch_alone_and_hide_the_share(tokenizer):
+def test_batches_draw_numbers_and_hide_the_share(tokenizer):
     corpus = corpus_of(tokenizer, TEXTS * 60)
     objective = ReplacedTokens()
 
     def batches(objective=objective, **options):
         return objective.batches(corpus, tokenizer, 16, 16, **{"seed": 3} | options)
 
-    first = list(batches().epoch(1))
-    given = batches()
-    assert len(first) == len(given) and given.lengths.max() <= 16
-    for number, (inputs, labels) in enumerate(given.dataset(lambda: 1, skip=2)):
-        old, old_labels = first[number + 2]
-        assert inputs.keys() == old.keys()
-        for key, value in inputs.items():
-            np.testing.assert_array_equal(value, old[key])
-        np.testing.assert_array_equal(labels, old_labels)
+    first, given = list(batches().epoch(1)), batches()
     draws = np.concatenate([inputs["draws"].ravel() for inputs, _ in first])
     assert draws.dtype == np.float32 and draws.min() >= 0 and draws.max() < 1
     assert len(np.unique(draws)) > 0.99 * len(draws)
-    other = next(batches().epoch(2))[0]["draws"]
-    assert not np.isin(other, draws).all()
     masked = kept = 0
     for epoch in range(40):
         for inputs, labels in given.epoch(epoch):
             there = np.take_along_axis(inputs["token_ids"], inputs["masked_positions"], 1)
             real = labels != -100
             np.testing.assert_array_equal(inputs["masked_ids"], labels)
-            assert not np.shares_memory(inputs["masked_ids"], labels)
             masked += np.sum(there[real] == tokenizer.mask_token_id)
             kept += np.sum(there[real] == labels[real])
     share, count = masked / (masked + kept), masked + kept
@@ -308,7 +300,6 @@ def test_batches_depend_on_seed_and_epoch_alone_and_hide_the_share(tokenizer):
     inputs, labels = next(everything.epoch())
     there = np.take_along_axis(inputs["token_ids"], inputs["masked_positions"], 1)
     assert (there[labels != -100] == tokenizer.mask_token_id).all()
-    assert len({b.fingerprint() for b in (given, everything, batches(seed=4))}) == 3
 
 
 def test_the_mask_decoder_trains_on_predicted_positions_alone(no_graphs):
@@ -336,9 +327,9 @@ def test_the_mask_decoder_trains_on_predicted_positions_alone(no_graphs):
 
 def test_bad_arguments_are_refused(tokenizer):
     for size in (0, -0.5, 1.5):
-        with pytest.raises(InputError, match=f"generator_size={size} must be a share"):
+        with pytest.raises(InputError, match=f"generator_size={size} must be above 0"):
             ReplacedTokens(generator_size=size)
-    with pytest.raises(InputError, match="discriminator_weight=0 must be above 0; leave it out"):
+    with pytest.raises(InputError, match="discriminator_weight=0 above 0"):
         ReplacedTokens(discriminator_weight=0)
     objective = ReplacedTokens()
     with pytest.raises(InputError, match="does not fit the family 'bert'; give an ELECTRA"):

@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 
-from tfnlp.objectives import Corpus, Segments, SpecialTokenTemplate
+from tests.objectives.small import TEMPLATE
+from tfnlp.objectives import Corpus, Segments
 from tfnlp.objectives.segments import stretch_ends
 from tfnlp.text import LengthBatches
 from tfnlp.utils.errors import InputError
 
-TEMPLATE = SpecialTokenTemplate(
-    (((2, 0),), ((3, 0),)), 0, (((2, 0),), ((3, 0),), ((3, 1),)), (0, 1)
-)
 # Documents of sentences of 2 + 3 + 1, 9, none, and 4 tokens.
 CORPUS = Corpus.from_documents(
     [[[10, 11], [12, 13, 14], [15]], [[*range(20, 29)]], [], [[30, 31, 32, 33]]],
@@ -54,5 +52,5 @@ def test_segments_are_templated_and_batched():
     other = Segments.from_corpus(Corpus.from_documents([[[10, 11]]]), TEMPLATE, 7)
     prints = {LengthBatches(s, 2).fingerprint() for s in (segments, lines, other)}
     assert len(prints) == 3
-    with pytest.raises(InputError, match="max_length=2 leaves no room for text beside the 2 spec"):
+    with pytest.raises(InputError, match="max_length=2 leaves no room for text beside 2 other"):
         Segments.from_corpus(CORPUS, TEMPLATE, max_length=2)

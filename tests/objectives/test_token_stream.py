@@ -121,18 +121,12 @@ def test_segments_without_memory_are_the_stream_once():
 
 
 @pytest.mark.parametrize("memory", [False, True])
-def test_an_epoch_resumes_from_any_batch(memory):
+def test_padding_is_no_token(memory):
     batches = CausalLM(memory).batches(large_corpus(), Tokens(), 2, 5, seed=1)
-    whole = list(batches.epoch(2))
-    for number, (inputs, labels) in enumerate(batches.dataset(lambda: 2, skip=3)):
-        for key, value in inputs.items():
-            np.testing.assert_array_equal(value, whole[number + 3][0][key])
-        np.testing.assert_array_equal(labels, whole[number + 3][1])
-    assert number == len(whole) - 4
+    masks = [inputs["padding_mask"].sum() for inputs, _ in batches.epoch(2)]
     assert len(batches.lengths) == batches.rows and batches.lengths.max() == 5
-    # Padding is no token.
-    assert batches.lengths.sum() == sum(inputs["padding_mask"].sum() for inputs, _ in whole)
-    assert batches.lengths.sum() == (2 * batches.lane_size if memory else batches.tokens - 1)
+    assert batches.lengths.sum() == sum(masks)
+    assert sum(masks) == (2 * batches.lane_size if memory else batches.tokens - 1)
 
 
 def test_the_fingerprint_covers_all_settings():

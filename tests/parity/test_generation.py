@@ -1,88 +1,118 @@
-"""Generation against `transformers`' `generate`, on the same weights and prompts."""
+"""Generation against `transformers`' `generate`, on the same weights, prompts and sources."""
+
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from tests.parity.compare import near
-from tfnlp.checkpoints import save_model
-from tfnlp.generation import Beam, CausalDecoder, Constraints, Greedy, Sample
+from tests.text.test_marian import KOREAN, english, pair_of_models  # noqa: F401  fixtures
+from tfnlp.checkpoints import load_model, save_model
+from tfnlp.generation import Beam, Constraints, Greedy, Sample, Translator, decoder_of
 from tfnlp.generation.sampling import draw, filtered
 from tfnlp.generation.search_algorithms import SearchSettings, search
-from tfnlp.models import Gpt2Config, GptConfig, build_model
+from tfnlp.models import Gpt2Config, GptConfig, TransformerConfig, build_model
+from tfnlp.text import load_tokenizer, train_tokenizer
+from tfnlp.text.marian import MarianTokenizer
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
 transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
 
 V, BATCH, WIDTH, STEPS = 60, 100, 9, 14
-END = 7  # in no prompt
+END, PAD = 7, 59  # in no prompt
+SIZES = {"vocabulary_size": V, "num_layers": 2, "num_heads": 2, "hidden_dim": 16}
+SIZES |= {"intermediate_dim": 64, "initializer_range": 0.6}
 RULES = {"repetition_penalty": 1.3, "no_repeat_ngram_size": 2, "min_new_tokens": 3}
 WORDS = ((5,), (8, 9), (1, 2, 3), (END, 4))
 
 
-@pytest.fixture(scope="module", params=[GptConfig, Gpt2Config], ids=["gpt", "gpt2"])
-def pair(request, prompts, tmp_path_factory):
-    config = request.param(
-        vocabulary_size=V,
-        num_layers=2,
-        num_heads=2,
-        hidden_dim=16,
-        intermediate_dim=64,
-        max_length=WIDTH + STEPS,
-        initializer_range=0.6,
-    )
-    model = build_model(config, "causal_lm")
+class Pair(NamedTuple):
+    """Our model and theirs, the ids and mask to start from, the padding, and own constraints."""
+
+    model: object
+    reference: object
+    inputs: tuple
+    pad: int
+    constraints: dict
+
+
+@pytest.fixture(scope="module", params=["gpt", "gpt2", "marian", "pegasus"])
+def pair(request, tmp_path_factory):
+    rng = np.random.default_rng(0)
+    ids = rng.integers(10, PAD, (BATCH, WIDTH))
+    lengths = rng.integers(1, WIDTH + 1, (BATCH, 1))
+    if request.param.startswith("gpt"):  # prompts of 1 to WIDTH tokens, padded at the left
+        config = {"gpt": GptConfig, "gpt2": Gpt2Config}[request.param]
+        model = build_model(config(**SIZES, max_length=WIDTH + STEPS), "causal_lm")
+        auto, pad, own = transformers.AutoModelForCausalLM, END, {}
+        mask, tables = np.arange(WIDTH) >= WIDTH - lengths, []
+    else:  # sources, padded at the right
+        config = TransformerConfig(
+            **SIZES,
+            max_length=40,
+            activation="silu",
+            norm_first=request.param == "pegasus",
+            output_bias=True,
+            pad_token_id=PAD,
+            start_token_id=PAD,
+            end_token_id=END,
+        )
+        model = build_model(config, "sequence_to_sequence")
+        model.set_weights([rng.normal(size=w.shape, scale=0.6) for w in model.get_weights()])
+        auto, pad = transformers.AutoModelForSeq2SeqLM, PAD
+        # As the folders of Marian say of themselves.
+        own = {"forbidden": ((PAD,),), "forced_last": END, "renormalize": True}
+        mask, tables = np.arange(WIDTH) < lengths, [model.get_layer("lm_bias").bias]
+    inputs = np.where(mask, ids, pad).astype("int32"), mask.astype("int32")
     # The token that is written most takes the place of the end.
-    written, _, _ = ours(model, prompts, Greedy())
+    written, _, _ = ours(Pair(model, None, inputs, pad, own), Greedy())
     often = np.bincount(written[:, 0, :3].ravel(), minlength=V).argmax()
-    table = model.get_layer("embeddings").token_table
     order = np.arange(V)
     order[[END, often]] = often, END
-    table.assign(table.numpy()[order])
+    for variable in (model.get_layer("embeddings").token_table, *tables):
+        variable.assign(variable.numpy()[order])
     folder = tmp_path_factory.mktemp("model")
     save_model(model, folder)
-    family = "GPT2LMHeadModel" if request.param is Gpt2Config else "OpenAIGPTLMHeadModel"
-    return model, getattr(transformers, family).from_pretrained(folder).eval()
+    return Pair(model, auto.from_pretrained(folder).eval(), inputs, pad, own)
 
 
-@pytest.fixture(scope="module")
-def prompts():
-    """Prompts of 1 to WIDTH tokens, padded at the left."""
-    rng = np.random.default_rng(0)
-    ids = rng.integers(10, V, (BATCH, WIDTH))
-    mask = np.arange(WIDTH) >= WIDTH - rng.integers(1, WIDTH + 1, (BATCH, 1))
-    return np.where(mask, ids, END).astype("int32"), mask.astype("int32")
-
-
-def ours(model, prompts, how, constraints=None, jit_compile=False):
-    decoder, constraints = CausalDecoder(model), constraints or Constraints()
+def ours(pair, how, constraints=None, jit_compile=False):
+    constraints = pair.constraints | (constraints or {})
+    if pair.constraints:
+        constraints["forbidden"] = (*constraints["forbidden"], PAD)
+    settings = SearchSettings(how, Constraints(**constraints), STEPS, END, pair.pad)
+    decoder = decoder_of(pair.model)
 
     @tf.function(autograph=False, jit_compile=jit_compile)
     def run(ids, mask):
-        draws = tf.zeros((BATCH, STEPS))
-        settings = SearchSettings(how, constraints, STEPS, END, END)
-        return search(decoder, ids, mask, draws, settings)
+        return search(decoder, ids, mask, tf.zeros((BATCH, STEPS)), settings)
 
-    return [x.numpy() for x in run(*map(tf.constant, prompts))]
+    return [x.numpy() for x in run(*map(tf.constant, pair.inputs))]
 
 
-def theirs(model, prompts, **how):
-    """Token ids, filled up with END, and scores of beam search."""
-    ids, mask = (torch.tensor(x).long() for x in prompts)
+def theirs(pair, num_beams=1, words=(), **how):
+    """Token ids, filled up with padding, and scores of beam search."""
+    ids, mask = (torch.tensor(x).long() for x in pair.inputs)
+    if words:
+        padding = [[PAD]] if pair.constraints else []
+        how["bad_words_ids"] = [*map(list, words), *padding]
     with torch.no_grad():
-        found = model.generate(
+        found = pair.reference.generate(
             ids,
             attention_mask=mask,
             max_new_tokens=STEPS,
-            pad_token_id=END,
+            pad_token_id=pair.pad,
             eos_token_id=END,
             do_sample=False,
+            num_beams=num_beams,
             return_dict_in_generate=True,
             output_scores=True,
             **how,
         )
-    tokens = found.sequences[:, WIDTH:].numpy()
-    full = np.full((len(tokens), STEPS), END)
+    start = 1 if pair.constraints else WIDTH
+    tokens = found.sequences[:, start:].numpy()
+    full = np.full((len(tokens), STEPS), pair.pad)
     full[:, : tokens.shape[1]] = tokens
     return full, getattr(found, "sequences_scores", None)
 
@@ -90,67 +120,103 @@ def theirs(model, prompts, **how):
 @pytest.mark.parametrize(
     ("constraints", "settings"),
     [
-        (Constraints(), {}),
+        ({}, {}),
+        ({"repetition_penalty": 1.3, "no_repeat_ngram_size": 2},) * 2,
         (
-            Constraints(1.3, 2, WORDS, 3, forced_last=3),
-            RULES | {"bad_words_ids": [list(w) for w in WORDS], "forced_eos_token_id": 3},
+            RULES | {"forbidden": WORDS, "forced_first": 11, "forced_last": 3},
+            RULES | {"words": WORDS, "forced_eos_token_id": 3},
         ),
-        (Constraints(0.8, 1), {"repetition_penalty": 0.8, "no_repeat_ngram_size": 1}),
+        ({"repetition_penalty": 0.8, "no_repeat_ngram_size": 1},) * 2,
     ],
-    ids=["plain", "constrained", "no token twice"],
+    ids=["plain", "no repeats", "constrained", "no token twice"],
 )
-def test_greedy(pair, prompts, constraints, settings):
-    model, reference = pair
-    if constraints.no_repeat_ngram_size == 1:
+def test_greedy(pair, constraints, settings):
+    if "forced_first" in constraints:  # theirs is for encoder-decoders alone
+        if pair.constraints:
+            settings = settings | {"forced_bos_token_id": 11}
+        else:
+            constraints = constraints | {"forced_first": None}
+    elif constraints.get("no_repeat_ngram_size") == 1 and not pair.constraints:
         # Their padding counts as tokens that stand there: without any, the end may come.
-        prompts = tuple(x[:, -1:] for x in prompts)
-        prompts = tuple(np.repeat(x, WIDTH, axis=1) for x in prompts)
-    tokens, lengths, _ = ours(model, prompts, Greedy(), constraints)
-    expected, _ = theirs(reference, prompts, **settings)
+        pair = pair._replace(inputs=[np.repeat(x[:, -1:], WIDTH, axis=1) for x in pair.inputs])
+    tokens, lengths, _ = ours(pair, Greedy(), constraints)
+    expected, _ = theirs(pair, **settings)
     np.testing.assert_array_equal(tokens[:, 0], expected)
-    written = expected != END
-    np.testing.assert_array_equal(lengths[:, 0], np.minimum(written.sum(axis=1) + 1, STEPS))
-    assert 10 < (lengths < STEPS).sum() < BATCH
+    written = (expected != pair.pad).sum(axis=1) + (pair.pad == END)
+    np.testing.assert_array_equal(lengths[:, 0], np.minimum(written, STEPS))
+    assert (lengths < STEPS).sum() > 10
 
 
 @pytest.mark.parametrize(
     ("beam", "constraints", "settings"),
     [
-        (Beam(4), Constraints(), {}),
+        (Beam(4), {}, {}),
         (
             Beam(4, length_penalty=0.6, early_stopping=True, best=3),
-            Constraints(),
+            {},
             {"length_penalty": 0.6, "early_stopping": True, "num_return_sequences": 3},
         ),
         (
             Beam(4, length_penalty=0.3, early_stopping="never"),
-            Constraints(),
+            {},
             {"length_penalty": 0.3, "early_stopping": "never"},
         ),
         (
             Beam(4, length_penalty=0.2, best=4),
-            Constraints(1.3, 2, WORDS, 3),
-            RULES
-            | {"bad_words_ids": [list(w) for w in WORDS], "length_penalty": 0.2}
-            | {"num_return_sequences": 4},
+            RULES | {"forbidden": WORDS},
+            RULES | {"words": WORDS, "length_penalty": 0.2, "num_return_sequences": 4},
         ),
     ],
     ids=["plain", "early", "never", "constrained"],
 )
-def test_beam_search_of_100_prompts(pair, prompts, beam, constraints, settings):
-    model, reference = pair
-    tokens, lengths, scores = ours(model, prompts, beam, constraints)
-    expected, expected_scores = theirs(reference, prompts, num_beams=4, **settings)
+def test_beam_search_of_100_prompts(pair, beam, constraints, settings):
+    tokens, lengths, scores = ours(pair, beam, constraints)
+    expected, expected_scores = theirs(pair, num_beams=4, **settings)
     np.testing.assert_array_equal(tokens.reshape(-1, STEPS), expected)
     near(scores.ravel(), expected_scores, 1e-4)
     assert (lengths < STEPS).sum() > 10  # some have ended before
 
 
-@pytest.mark.parametrize("pair", [Gpt2Config], indirect=True)
-def test_compiled_it_is_the_same(pair, prompts):
-    model, reference = pair
-    tokens, _, _ = ours(model, prompts, Beam(4), jit_compile=True)
-    np.testing.assert_array_equal(tokens[:, 0], theirs(reference, prompts, num_beams=4)[0])
+@pytest.mark.parametrize("pair", ["gpt2", "pegasus"], indirect=True)
+def test_compiled_it_is_the_same(pair):
+    tokens, _, _ = ours(pair, Beam(4), jit_compile=True)
+    np.testing.assert_array_equal(tokens[:, 0], theirs(pair, num_beams=4)[0])
+
+
+@pytest.mark.filterwarnings("ignore:Recommended")
+@pytest.mark.parametrize("kind", ["one model of both languages", "a pair"])
+def test_texts_in_texts_out(kind, english, pair_of_models, tmp_path):  # noqa: F811
+    """A whole folder, as `transformers` uses it by its own settings."""
+    if kind == "a pair":
+        tokenizer = MarianTokenizer(*pair_of_models)
+    else:
+        tokenizer, _ = train_tokenizer([*english, *KOREAN], "unigram", 300, "marian")
+    config = TransformerConfig(
+        vocabulary_size=tokenizer.vocabulary_size,
+        num_layers=1,
+        num_heads=2,
+        hidden_dim=16,
+        intermediate_dim=32,
+        max_length=64,
+        initializer_range=0.6,
+        pad_token_id=tokenizer.pad_token_id,
+        start_token_id=tokenizer.pad_token_id,
+        end_token_id=tokenizer.token_id("</s>"),
+    )
+    model = build_model(config, "sequence_to_sequence")
+    save_model(model, tmp_path, tokenizer=tokenizer)
+    texts = [text for text in english if len(text) < 40][:20]
+    ours = Translator(
+        load_model(tmp_path, "sequence_to_sequence"), load_tokenizer(tmp_path), max_new_tokens=9
+    )
+    found = [one.text for (one,) in ours(texts)]
+    reference = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path).eval()
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    batch = theirs(texts, return_tensors="pt", padding=True)
+    with torch.no_grad():
+        ids = reference.generate(**batch, max_new_tokens=9)
+    assert found == theirs.batch_decode(ids, skip_special_tokens=True)
+    assert len({*found}) > 5
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.7, 2.0])

@@ -7,6 +7,7 @@ from tests.grammar_corpus import make_reviews
 from tfnlp.checkpoints import save_model
 from tfnlp.generation import LikelihoodScorer
 from tfnlp.models import BertConfig, Gpt2Config, build_model
+from tfnlp.objectives.special_token_template import plain_ids
 from tfnlp.text import train_tokenizer
 from tfnlp.utils.errors import InputError
 
@@ -48,8 +49,10 @@ def test_sums_of_log_softmax(pair):
     np.testing.assert_allclose(found, expected, atol=1e-4)
     prompts, completions = ["", "the film is", "it"], ["the cast", " good", " is not dull"]
     expected = [
-        log_likelihood(reference, ids or [scorer.end], scorer.ids([completion])[0])
-        for ids, completion in zip(scorer.ids(prompts), completions, strict=True)
+        log_likelihood(
+            reference, ids or [scorer.end], plain_ids(scorer.tokenizer, [completion])[0]
+        )
+        for ids, completion in zip(plain_ids(scorer.tokenizer, prompts), completions, strict=True)
     ]
     np.testing.assert_allclose(scorer(prompts, completions), expected, atol=1e-4)
     assert scorer([], []).shape == (0,)

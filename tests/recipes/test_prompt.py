@@ -78,9 +78,9 @@ def test_flags_that_do_not_go_together_are_one_sentence(folder, files):  # noqa:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("--template={text} is", "--template='{text} is' lacks the slot {label}"),
+        ("--template={text} is", "--template='{text} is' must have {text} once"),
         ("--shots=13", "--shots=13 must lie between 0 and 12"),
-        ("--label_words=negative=a", "negative=a leaves out 'positive'"),
+        ("--label_words=negative=a", "negative=a must give each of the labels"),
         ("--shots=12", "give fewer shots, or shorter ones"),
     ],
 )

@@ -53,10 +53,8 @@ class Searcher:
         Raises:
             InputError: if the constraints leave no text for a row.
         """
-        texts_of_rows = [[] for _ in rows]
-        for number, texts in self._each(rows):
-            texts_of_rows[number] = texts
-        return texts_of_rows
+        texts = dict(self._each(rows))
+        return [texts.get(number, []) for number in range(len(rows))]
 
     def _each(self, rows, first=0):
         """Yield the number of each non-empty row and its texts, in the order of completion.
@@ -79,10 +77,9 @@ class Searcher:
                 for (number, copy), of_row in zip(piece, texts, strict=False):
                     if not of_row:
                         raise InputError(
-                            f"The constraints leave no output for text {first + number + 1}: "
-                            "at some position no token is allowed; forbid "
-                            "less, or give a smaller min_new_tokens or a larger "
-                            "no_repeat_ngram_size."
+                            f"The constraints leave no output for text {first + number + 1}: at "
+                            "some position no token is allowed; forbid less, or give a smaller "
+                            "min_new_tokens or a larger no_repeat_ngram_size."
                         )
                     open_texts[number] += of_row
                     if copy == copies - 1:
@@ -91,10 +88,7 @@ class Searcher:
 
     def _batch(self, rows, jobs):
         """Return the texts of a batch, a list of (ids, ended, score) for each row."""
-        width = SHORTEST
-        while width < max(map(len, rows)):
-            width *= 2
-        width = min(width, self.decoder.max_length or width)
+        width = padded_length(max(map(len, rows)), self.decoder.max_length)
         token_ids = np.full((len(rows), width), self.pad, "int32")
         mask = np.zeros(token_ids.shape, "int32")
         for i, ids in enumerate(rows):
@@ -103,48 +97,44 @@ class Searcher:
             place = slice(width - len(ids), width) if prompt else slice(len(ids))
             token_ids[i, place], mask[i, place] = ids, 1
         strategy, steps = self.settings.strategy, self.settings.steps
+        beams = isinstance(strategy, Beam)
         draws = np.zeros((len(rows), steps), "float32")
         if isinstance(strategy, Sample):
             for i, (number, copy) in enumerate(jobs):
                 rng = np.random.default_rng([strategy.seed, number, copy])
                 draws[i] = rng.random(steps, "float32")
-        arguments = [*map(tf.constant, (token_ids, mask, draws))]
+        arguments = list(map(tf.constant, (token_ids, mask, draws)))
         # Calling the function itself would warn of retracing at each new length.
-        result = self._run.get_concrete_function(*arguments)(*arguments)
-        arrays = (x.numpy() for x in result)
+        arrays = (x.numpy() for x in self._run.get_concrete_function(*arguments)(*arguments))
         return [
             [
                 self._text(ids[:length].tolist(), float(score))
                 for ids, length, score in zip(*row, strict=True)
-                if self._is_text(float(score), int(length))
+                if (strategy.is_text(float(score), int(length)) if beams else score == 0)
             ]
             for row in zip(*arrays, strict=True)
         ]
 
-    def _is_text(self, score, length):
-        if isinstance(self.settings.strategy, Beam):
-            return self.settings.strategy.is_text(score, length)
-        return score == 0
-
     def _text(self, ids, score):
-        """Return the ids without the end token, whether the model wrote it, and the score."""
+        """Return the ids without the end token, whether the model wrote it, and a beam's score."""
         ends = bool(ids) and ids[-1] == self.end
         # A forced end token does not count as ended by the model.
         at_limit = len(ids) == self.settings.steps
         forced = at_limit and self.settings.constraints.forced_last == self.end
+        score = score if isinstance(self.settings.strategy, Beam) else None
         return ids[:-1] if ends else ids, ends and not forced, score
 
-    def _score(self, score):
-        """Return a text's score for beam search, else None."""
-        return score if isinstance(self.settings.strategy, Beam) else None
+
+def padded_length(length, longest=None):
+    """Return `SHORTEST` times the power of two that holds `length`, or `longest` if it is less."""
+    width = SHORTEST
+    while width < length:
+        width *= 2
+    return min(width, longest or width)
 
 
 def find_end_token(tokenizer, token=None):
-    """Return the id of the token that ends a text.
-
-    Args:
-        tokenizer: from `tfnlp.text`.
-        token: the token; the first known one of `END_TOKENS` where None.
+    """Return the id of the token that ends a text, the first known of `END_TOKENS` by default.
 
     Raises:
         InputError: if the tokenizer lacks it.

@@ -15,31 +15,26 @@ class Rules:
     a token: there a repeated n-gram may begin with it.
 
     Args:
-        constraints: a `Constraints`.
+        settings: a `SearchSettings`.
         prompt: (B, P) int32, padded at the left.
         prompt_mask: (B, P), 1 at real tokens.
         beams: K, the texts of each prompt.
-        steps: the greatest length of a text.
-        end: the id of the end token.
     """
 
-    def __init__(self, constraints, prompt, prompt_mask, beams, steps, end):
-        self.constraints, self.steps, self.end = constraints, steps, end
+    def __init__(self, settings, prompt, prompt_mask, beams):
+        self.constraints, self.steps, self.end = settings.constraints, settings.steps, settings.end
         self._prompt = tf.repeat(prompt, beams, axis=0)  # (B * K, P)
         self._width = prompt.shape[1]
         padding = self._width - tf.reduce_sum(tf.cast(prompt_mask, tf.int32), axis=1)
         self._first = tf.repeat(padding, beams)[:, None]  # (B * K, 1), where each text begins
 
     def __call__(self, scores, tokens, number):
-        """Return the constrained scores of token `number`.
+        """Return the constrained scores of token `number`, (B, K, V), minus infinity if forbidden.
 
         Args:
             scores: (B, K, V) float32.
             tokens: (B, K, steps) int32, those of each text; entries from `number` on are ignored.
             number: number of tokens of each text, a scalar.
-
-        Returns:
-            (B, K, V), minus infinity at forbidden tokens.
         """
         rules = self.constraints
         shape, vocabulary = scores.shape, scores.shape[-1]
@@ -47,21 +42,15 @@ class Rules:
         history = tf.concat([self._prompt, tf.reshape(tokens, (-1, self.steps))], axis=1)
         length = self._width + number
         if rules.repetition_penalty != 1:
-            places = tf.range(history.shape[1])
+            penalty, places = rules.repetition_penalty, tf.range(history.shape[1])
             real = (places >= self._first) & (places < length)
             present = _marked(history, real, vocabulary)
-            changed = tf.where(
-                scores < 0, scores * rules.repetition_penalty, scores / rules.repetition_penalty
-            )
+            changed = tf.where(scores < 0, scores * penalty, scores / penalty)
             scores = tf.where(present, changed, scores)
-        if 0 < rules.no_repeat_ngram_size <= history.shape[1]:
-            scores = tf.where(
-                _ends_of_repeated(
-                    history, self._first, length, rules.no_repeat_ngram_size, vocabulary
-                ),
-                NEVER,
-                scores,
-            )
+        size = rules.no_repeat_ngram_size
+        if 0 < size <= history.shape[1]:
+            repeated = _ends_of_repeated(history, self._first, length, size, vocabulary)
+            scores = tf.where(repeated, NEVER, scores)
         scores = self._without_forbidden(scores, history, length)
         if rules.min_new_tokens:
             is_end = tf.range(vocabulary) == self.end

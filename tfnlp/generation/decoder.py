@@ -1,14 +1,19 @@
-"""Base class of step-by-step decoders."""
+"""Base class of step-by-step decoders, and states of several texts for each prompt."""
+
+import abc
+
+import keras
+from keras import ops
 
 from tfnlp.models import config_of
 from tfnlp.utils.errors import InputError
 
 
-class Decoder:
+class Decoder(abc.ABC):
     """Step-by-step decoder of a model, with the model's layers and weights.
 
-    A subclass defines `families`, `head`, `start` and `step`, and is chosen by `decoder_of`. Its
-    states are `NamedTuple`s of tensors. All shapes are fixed, for XLA.
+    A subclass is chosen by `decoder_of`. Its states are `NamedTuple`s of tensors. All shapes are
+    fixed, for XLA.
 
     Attributes:
         families: the config classes of its models.
@@ -32,10 +37,9 @@ class Decoder:
         self.model, self.config = model, config_of(model)
         if type(self.config) not in self.families or model.head != self.head:
             names = " or ".join(each.__name__.removesuffix("Config") for each in self.families)
-            head = f"the head {model.head!r}" if model.head else "no head"
             raise InputError(
                 f"This decoder needs the head {self.head!r} of {names}, but the model is a "
-                f"{model.name} with {head}; load a model that generates text."
+                f"{model.name} with the head {model.head!r}; load a model that generates text."
             )
 
     @property
@@ -48,6 +52,7 @@ class Decoder:
         """V, the number of tokens of the texts."""
         return self.sizes.vocabulary_size
 
+    @abc.abstractmethod
     def start(self, token_ids, prompt_mask, beams, steps):
         """Process prompts, or sources and the start token of each text.
 
@@ -60,8 +65,8 @@ class Decoder:
         Returns:
             The logits of the first token of the texts, (B, V) float32, and the state.
         """
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def step(self, token_ids, parents, number, state):
         """Process one more token of each text.
 
@@ -75,4 +80,27 @@ class Decoder:
         Returns:
             The logits of the next token, (B, K, V) float32, and the state.
         """
-        raise NotImplementedError
+
+
+def for_beams(state, beams):
+    """Return tensors (B, ...) repeated for K texts, (B, K, ...)."""
+    return keras.tree.map_structure(lambda x: ops.repeat(x[:, None], beams, axis=1), state)
+
+
+def of_parents(state, parents):
+    """Return tensors (B, K, ...) of the texts that each text continues, as (B * K, ...)."""
+
+    def gathered(x):
+        batch, beams, *sizes = x.shape
+        flat = ops.reshape(x, (batch * beams, *sizes))
+        if parents is None:
+            return flat
+        places = parents + beams * ops.arange(batch, dtype="int32")[:, None]
+        return ops.take(flat, ops.reshape(places, (-1,)), axis=0)
+
+    return keras.tree.map_structure(gathered, state)
+
+
+def by_beam(state, beams):
+    """Return tensors (B * K, ...) as (B, K, ...)."""
+    return keras.tree.map_structure(lambda x: ops.reshape(x, (-1, beams, *x.shape[1:])), state)

@@ -1,40 +1,38 @@
 """Selection of a model's decoder for generation."""
 
-from tfnlp.generation.causal_decoder import CausalDecoder
-from tfnlp.generation.encoder_decoder import EncoderDecoderCache
+from tfnlp.generation.key_value_cache import CausalDecoder, EncoderDecoderCache
 from tfnlp.generation.memory_decoder import TransformerXLDecoder, XLNetDecoder
 from tfnlp.generation.recurrent_decoders import RecurrentDecoder, RecurrentTranslatorDecoder
-from tfnlp.models import (
-    RecurrentConfig,
-    RecurrentTranslatorConfig,
-    TransformerConfig,
-    TransformerXLConfig,
-    XLNetConfig,
-    config_of,
+from tfnlp.models import config_of
+from tfnlp.utils.errors import InputError
+
+DECODERS = (
+    CausalDecoder,
+    EncoderDecoderCache,
+    TransformerXLDecoder,
+    XLNetDecoder,
+    RecurrentDecoder,
+    RecurrentTranslatorDecoder,
 )
 
-DECODERS = {
-    TransformerConfig: EncoderDecoderCache,
-    TransformerXLConfig: TransformerXLDecoder,
-    XLNetConfig: XLNetDecoder,
-    RecurrentConfig: RecurrentDecoder,
-    RecurrentTranslatorConfig: RecurrentTranslatorDecoder,
-}
 
-
-def decoder_of(model):
+def decoder_of(model, translates=None):
     """Return the step-by-step decoder of a model, for `search`.
 
     Args:
         model: from `build_model` or `load_model`, with the head "causal_lm", "permutation_lm" or
             "sequence_to_sequence".
-
-    Returns:
-        An `EncoderDecoderCache` for a transformer, a `MemoryDecoder` for a Transformer-XL or an
-        XLNet, a `CausalDecoder` for a GPT or a GPT-2; for recurrent networks a
-        `RecurrentTranslatorDecoder` or a `RecurrentDecoder`.
+        translates: whether the model must be an encoder-decoder, or must not; None for any.
 
     Raises:
-        InputError: if the model cannot generate text.
+        InputError: if the model cannot generate text, or is of the other kind.
     """
-    return DECODERS.get(type(config_of(model)), CausalDecoder)(model)
+    family = type(config_of(model))
+    kind = next((kind for kind in DECODERS if family in kind.families), CausalDecoder)
+    decoder = kind(model)
+    if translates not in (None, decoder.start_token_id is not None):
+        raise InputError(
+            f"The model is a {model.name}, which a {'Generator' if translates else 'Translator'} "
+            "runs; use that."
+        )
+    return decoder

@@ -4,8 +4,8 @@ from tfnlp.generation.batched_search import Searcher, find_end_token
 from tfnlp.generation.decoder_selection import decoder_of
 from tfnlp.generation.search_algorithms import SearchSettings
 from tfnlp.models import check_vocabulary
-from tfnlp.objectives.special_token_template import SpecialTokenTemplate
-from tfnlp.text.continuations import Generated, check_prompts, continuation, unframed_ids
+from tfnlp.objectives.special_token_template import plain_ids
+from tfnlp.text.continuations import Generated, check_prompts, continuation
 from tfnlp.text.text_arguments import as_texts
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.generation_settings import Constraints, Greedy
@@ -41,12 +41,7 @@ class Generator(Searcher):
         end_token=None,
     ):
         search, constraints = search or Greedy(), constraints or Constraints()
-        decoder = decoder_of(model)
-        if decoder.start_token_id is not None:
-            raise InputError(
-                f"The model is a {model.name}, an encoder-decoder, which does not continue "
-                "prompts; use a Translator."
-            )
+        decoder = decoder_of(model, translates=False)
         check_vocabulary(tokenizer, model)
         self.tokenizer = tokenizer
         end = find_end_token(tokenizer, end_token)
@@ -54,100 +49,61 @@ class Generator(Searcher):
         super().__init__(decoder, settings, batch_size)
 
     def __call__(self, prompts):
-        """Return continuations of prompts.
+        """Return a list of `Generated` for each prompt, the best first.
 
         Args:
             prompts: a list of strings; an empty one starts a new text.
-
-        Returns:
-            A list of `Generated` for each prompt, the best first.
 
         Raises:
             InputError: if a prompt is not a string, or too long for the model.
         """
         prompts = as_texts(prompts, "prompts")
-        continued = self.continue_ids(self._ids(prompts))
-        return [[self._generated(ids, *text) for text in texts] for ids, texts in continued]
+        return [
+            [
+                Generated(continuation(self.tokenizer, prompt, ids), tuple(ids), *rest)
+                for ids, *rest in texts
+            ]
+            for prompt, texts in self.continue_ids(self._ids(prompts))
+        ]
 
     def continue_ids(self, prompts):
-        """Return continuations of prompts given as ids.
+        """Return for each prompt its ids and a list of (ids, ended by the end token, score).
 
         Args:
             prompts: a list of lists of ids, none empty.
-
-        Returns:
-            For each prompt its ids and a list of (ids, whether the end token was reached, score).
         """
         check_prompts(prompts, self.settings.steps, self.decoder.max_length)
         return list(zip(prompts, self._find(prompts), strict=True))
 
     def _ids(self, prompts):
         """Return the ids of each prompt without special tokens; the end token if empty."""
-        before, after = SpecialTokenTemplate.from_tokenizer(self.tokenizer).single
-        rows = unframed_ids(self.tokenizer, prompts, len(before), len(after))
-        return [ids or [self.end] for ids in rows]
-
-    def _generated(self, prompt, ids, ended, score):
-        text = continuation(self.tokenizer, prompt, ids)
-        return Generated(text, tuple(ids), ended, self._score(score))
+        return [ids or [self.end] for ids in plain_ids(self.tokenizer, prompts)]
 
 
-def generate(
-    model,
-    tokenizer,
-    prompts,
-    search=None,
-    max_new_tokens=64,
-    constraints=None,
-    batch_size=16,
-    end_token=None,
-):
-    """Return continuations of prompts; for repeated calls use a `Generator`, which compiles once.
+def generate(model, tokenizer, prompts, search=None, **options):
+    """Return the texts of a `Generator` of these options, which in repeated calls compiles once.
 
     Args:
         prompts: a list of strings.
-        model, tokenizer, search, max_new_tokens, constraints, batch_size, end_token: as in
-            `Generator`.
-
-    Returns:
-        A list of `Generated` for each prompt, the best first.
-
-    Raises:
-        InputError: as `Generator`, and as its call.
+        model, tokenizer, search, options: as in `Generator`.
     """
-    generator = Generator(
-        model,
-        tokenizer,
-        search=search,
-        constraints=constraints,
-        max_new_tokens=max_new_tokens,
-        batch_size=batch_size,
-        end_token=end_token,
-    )
-    return generator(prompts)
+    return Generator(model, tokenizer, search, **options)(prompts)
 
 
 def forbidden_ids(tokenizer, words):
     """Return the `forbidden` ids of `Constraints` that exclude words.
 
-    Args:
-        tokenizer: from `tfnlp.text`.
-        words: a list of strings.
-
-    Returns:
-        A tuple of tuples of ids: each word as tokenised at the beginning of a text, and after a
-        space, where its tokens may differ.
+    They are a tuple of tuples of ids: each word as tokenised at the beginning of a text, and after
+    a space, where its tokens may differ.
 
     Raises:
         InputError: if a word is empty or has no token.
     """
     words = as_texts(words, "words")
-    before, after = SpecialTokenTemplate.from_tokenizer(tokenizer).single
-    texts = [*words, *(f" {word}" for word in words)]
-    rows = [tuple(ids) for ids in unframed_ids(tokenizer, texts, len(before), len(after))]
+    rows = plain_ids(tokenizer, [*words, *(f" {word}" for word in words)])
     for i, (word, ids) in enumerate(zip(words, rows, strict=False)):
         if not ids:
             raise InputError(
                 f"words[{i}]={word!r} has no token that could be forbidden; leave it out."
             )
-    return tuple(dict.fromkeys(rows))
+    return tuple(dict.fromkeys(map(tuple, rows)))

@@ -1,11 +1,16 @@
-"""Base of decoders with a cache of keys and values."""
+"""Decoders of transformers with a cache of keys and values."""
 
+import abc
 from typing import NamedTuple
 
+import keras
 from keras import ops
 
 from tfnlp.generation.decoder import Decoder
-from tfnlp.utils.errors import InputError
+from tfnlp.models import Gpt2Config, GptConfig, TransformerConfig
+
+# The encoder's inputs, by their names in the model.
+SOURCE_INPUTS = ("encoder_token_ids", "encoder_padding_mask")
 
 
 class Cached(NamedTuple):
@@ -53,6 +58,14 @@ class CachedDecoder(Decoder):
         self._norms = [names[norm]] if norm in names else []
         self._output, self._bias = names.get("lm_output"), names.get("lm_bias")
 
+    @abc.abstractmethod
+    def _embed(self, token_ids, positions):
+        """Return the embeddings (B, T, D) of tokens at positions (B, T)."""
+
+    @abc.abstractmethod
+    def _through(self, number, x, seen, cache, source):
+        """Return the outputs of a block, its scores, and its keys and values."""
+
     def _begin(self, token_ids, mask, beams, steps, source=()):
         """Return the logits after the first tokens of texts, (B, P), and their `Cached`."""
         batch, length = token_ids.shape
@@ -77,11 +90,6 @@ class CachedDecoder(Decoder):
 
     def step(self, token_ids, parents, number, state):
         batch, beams, steps = state.ancestors.shape
-        if tuple(token_ids.shape) != (batch, beams):
-            raise InputError(
-                f"state is a cache of {batch} prompts with {beams} texts each, but token_ids has "
-                f"the shape {tuple(token_ids.shape)}; give the cache that was made for them."
-            )
         length = state.prompt_mask.shape[1]
         ancestors = state.ancestors
         if parents is not None:
@@ -119,3 +127,70 @@ class CachedDecoder(Decoder):
         logits = self._output(x) if self._output else self._embeddings(x, reverse=True)
         logits = self._bias(logits) if self._bias else logits
         return ops.cast(logits, "float32")
+
+
+class CausalDecoder(CachedDecoder):
+    """Step-by-step decoder of a GPT or a GPT-2."""
+
+    families = (GptConfig, Gpt2Config)
+
+    def __init__(self, model):
+        super().__init__(model, "encoder", "final_norm")
+
+    def start(self, token_ids, prompt_mask, beams, steps):
+        return self._begin(token_ids, prompt_mask, beams, steps)
+
+    def _embed(self, token_ids, positions):
+        return self._embeddings(token_ids, positions=positions)
+
+    def _through(self, number, x, seen, cache, source):
+        arguments = {"cache": cache}
+        options = {"attention_arguments": arguments, "return_projections": True}
+        return self._blocks[number](x, attention_mask=seen, **options)
+
+
+class EncoderDecoderCache(CachedDecoder):
+    """Step-by-step decoder of an encoder-decoder transformer.
+
+    The encoder and the projections for cross-attention run once per source.
+    """
+
+    families = (TransformerConfig,)
+    head = "sequence_to_sequence"
+
+    def __init__(self, model):
+        super().__init__(model, "decoder", "decoder_norm")
+        self.start_token_id = self.config.start_token_id
+        self._positions = model.get_layer("positions")
+        inputs = {name: model.input[name] for name in SOURCE_INPUTS}
+        self._encoder = keras.Model(inputs, model.output["encoder_output"])
+
+    @property
+    def sizes(self):
+        return self.config.decoder
+
+    def start(self, token_ids, prompt_mask, beams, steps):
+        mask = ops.cast(prompt_mask, "int32")
+        source = self.encode(token_ids, mask)
+        first = ops.full((token_ids.shape[0], 1), self.start_token_id, dtype="int32")
+        return self._begin(first, ops.ones_like(first), beams, steps, (source, mask))
+
+    def encode(self, token_ids, mask):
+        """Return each block's cross-attention keys (B, N, S, H) and values for sources (B, S)."""
+        states = self._encoder(dict(zip(SOURCE_INPUTS, (token_ids, mask), strict=True)))
+        return tuple(block.cross_attention.project_source(states) for block in self._blocks)
+
+    def _embed(self, token_ids, positions):
+        return self._positions(self._embeddings(token_ids), positions=positions)
+
+    def _through(self, number, x, seen, cache, source):
+        projected, mask = source
+        return self._blocks[number](
+            x,
+            None,
+            attention_mask=seen,
+            encoder_mask=mask[:, None, :],
+            cache=cache,
+            encoder_cache=projected[number],
+            return_projections=True,
+        )

@@ -3,10 +3,9 @@
 import numpy as np
 import tensorflow as tf
 
-from tfnlp.generation.batched_search import SHORTEST, find_end_token
+from tfnlp.generation.batched_search import find_end_token, padded_length
 from tfnlp.models import check_vocabulary, config_of
-from tfnlp.objectives.special_token_template import SpecialTokenTemplate
-from tfnlp.text.continuations import unframed_ids
+from tfnlp.objectives.special_token_template import plain_ids
 from tfnlp.text.text_arguments import as_pairs, check_at_least
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
@@ -39,33 +38,26 @@ class LikelihoodScorer:
         self.model, self.tokenizer, self.batch_size = model, tokenizer, batch_size
         self.max_length = config_of(model).max_length
         self.end = find_end_token(tokenizer, end_token)
-        self._framed = tuple(map(len, SpecialTokenTemplate.from_tokenizer(tokenizer).single))
         self._run = tf.function(self._log_probabilities, autograph=False)
 
     def __call__(self, prompts, completions):
-        """Return the log-probability of each completion after its prompt.
+        """Return the log-probability of each completion after its prompt, (n,) float64.
+
+        It is summed over the tokens of the completion.
 
         Args:
-            prompts: a list of strings.
-            completions: a list of as many strings.
-
-        Returns:
-            The log-probabilities, summed over the tokens of each completion, (n,) float64.
+            prompts, completions: lists of as many strings.
 
         Raises:
             InputError: if numbers are unequal, a completion has no token, or a row is too long for
                 the model.
         """
         prompts, completions = as_pairs(prompts, completions, ("prompts", "completions"))
-        return self.score_ids(self.prompt_ids(prompts), self.ids(completions))
-
-    def ids(self, texts):
-        """Return the ids of texts, without special tokens around them."""
-        return unframed_ids(self.tokenizer, texts, *self._framed)
+        return self.score_ids(self.prompt_ids(prompts), plain_ids(self.tokenizer, completions))
 
     def prompt_ids(self, prompts):
         """Return the ids of prompts; the end token for an empty one."""
-        return [ids or [self.end] for ids in self.ids(prompts)]
+        return [ids or [self.end] for ids in plain_ids(self.tokenizer, prompts)]
 
     def score_ids(self, prompts, completions):
         """Return the scores of lists of ids, none empty; completions that share a row run once."""
@@ -80,20 +72,18 @@ class LikelihoodScorer:
                     f"model's {self.max_length} positions; give fewer shots, or shorter ones."
                 )
             places.append((rows.setdefault(row, len(rows)), len(prompt)))
-        rows = [list(row) for row in rows]
-        first = [len(row) for row in rows]  # first position of each row to score
-        completions_of_row = [[] for _ in rows]
+        rows, scores = list(rows), np.zeros(len(places))
+        of_row = [[] for _ in rows]
         for number, (row, start) in enumerate(places):
-            first[row] = min(first[row], start)
-            completions_of_row[row].append((number, start))
-        scores = np.zeros(len(places))
+            of_row[row].append((number, start))
+        first = [min(start for _, start in starts) for starts in of_row]  # to score in each row
         order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
         with progress_bar(total=len(rows), desc="scoring", unit="row", delay=5) as bar:
             for begin in range(0, len(order), self.batch_size):
                 batch = order[begin : begin + self.batch_size]
                 batch_logs = self._batch([rows[i] for i in batch], [first[i] for i in batch])
                 for i, logs in zip(batch, batch_logs, strict=False):
-                    for number, start in completions_of_row[i]:
+                    for number, start in of_row[i]:
                         tokens = completions[number]
                         at = start - first[i] + np.arange(len(tokens))
                         scores[number] = logs[at, tokens].sum(dtype="float64")
@@ -102,11 +92,9 @@ class LikelihoodScorer:
 
     def _batch(self, rows, first):
         """Return the log-probabilities (B, P, V) after the tokens from `first` - 1 on."""
-        width = _power(max(map(len, rows)), SHORTEST)
-        width = min(width, self.max_length or width)
-        count = _power(
-            max(len(row) - start + 1 for row, start in zip(rows, first, strict=True)), 1
-        )
+        width = padded_length(max(map(len, rows)), self.max_length)
+        count = max(len(row) - start + 1 for row, start in zip(rows, first, strict=True))
+        count = 1 << (count - 1).bit_length()  # as few shapes as powers of two
         ids = np.full((self.batch_size, width), self.end, "int32")
         mask = np.zeros(ids.shape, "int32")
         at = np.zeros((self.batch_size, count), "int32")
@@ -122,10 +110,3 @@ class LikelihoodScorer:
         inputs = {"token_ids": ids, "segment_ids": tf.zeros_like(ids), "padding_mask": mask}
         logits = self.model(inputs, training=False)["logits"]
         return tf.nn.log_softmax(tf.gather(logits, at, batch_dims=1))
-
-
-def _power(number, least):
-    """Return the smallest `least` times a power of two that is at least `number`."""
-    while least < number:
-        least *= 2
-    return least

@@ -1,10 +1,12 @@
 """Decoders of Transformer-XL and XLNet with a memory of earlier states."""
 
+import abc
 from typing import NamedTuple
 
+import keras
 from keras import ops
 
-from tfnlp.generation.decoder import Decoder
+from tfnlp.generation.decoder import Decoder, by_beam, for_beams, of_parents
 from tfnlp.layers import permutation_masks
 from tfnlp.models import TransformerXLConfig, XLNetConfig
 
@@ -26,9 +28,11 @@ class MemoryDecoder(Decoder):
 
     Dai et al. 2019, section 3.2: each step attends to the states of earlier steps, which are not
     recomputed. They are kept until no later position sees them, so that each step returns the
-    model's outputs for the whole text, up to rounding. The padding before a text is masked. A
-    subclass defines `_read`.
+    model's outputs for the whole text, up to rounding. The padding before a text is masked.
     """
+
+    # The number of last positions that a position attends to; None for all.
+    _seen = None
 
     def __init__(self, model):
         super().__init__(model)
@@ -36,43 +40,34 @@ class MemoryDecoder(Decoder):
         self._embeddings = self._named["embeddings"]
         self._blocks = [self._named[f"encoder_{i}"] for i in range(self.config.num_layers)]
 
-    @property
-    def _seen(self):
-        """Number of last positions that a position attends to; None for all."""
-        return None
+    @abc.abstractmethod
+    def _read(self, token_ids, real, memory):
+        """Return the logits (R, V) after tokens (R, T) and each block's inputs, (R, T, D) each.
+
+        `real` (R, M + T) is true at the tokens of a text, in the memory and in `token_ids`.
+        """
 
     def start(self, token_ids, prompt_mask, beams, steps):
-        _, length = token_ids.shape
-        kept = min(length + steps, self._seen or length + steps)
+        longest = token_ids.shape[1] + steps
+        kept = min(longest, self._seen or longest)
         real = ops.cast(prompt_mask, "bool")
         logits, states = self._read(token_ids, real, None)
 
-        def remembered(x):
-            """Return the last `kept` positions of (B, P, ...) for each text, (B, K, kept, ...)."""
+        def last(x):
+            """Return the last `kept` positions of (B, P, ...), (B, kept, ...)."""
             x = x[:, -kept:]
-            x = ops.pad(x, [(0, 0), (kept - x.shape[1], 0)] + [(0, 0)] * (len(x.shape) - 2))
-            return ops.repeat(x[:, None], beams, axis=1)
+            return ops.pad(x, [(0, 0), (kept - x.shape[1], 0)] + [(0, 0)] * (len(x.shape) - 2))
 
-        return logits, Remembered(tuple(map(remembered, states)), remembered(real))
+        state = keras.tree.map_structure(last, Remembered(tuple(states), real))
+        return logits, for_beams(state, beams)
 
     def step(self, token_ids, parents, number, state):
-        batch, beams, kept = state.real.shape
-        if parents is not None:
-            places = parents + beams * ops.arange(batch, dtype="int32")[:, None]
-            state = Remembered(*_map(lambda x: _rows(x, places), state))
-        memory, real = _map(lambda x: ops.reshape(x, (batch * beams, *x.shape[2:])), state)
-        ids = ops.reshape(token_ids, (batch * beams, 1))
+        memory, real = of_parents(state, parents)
         real = ops.concatenate([real, ops.ones_like(real[:, :1])], axis=1)
-        logits, states = self._read(ids, real, memory)
-
-        def moved(before, now):
-            """Return (B, K, kept, ...) with the new position appended and the first dropped."""
-            x = ops.concatenate([before, now], axis=1)[:, 1:]
-            return ops.reshape(x, (batch, beams, *x.shape[1:]))
-
-        memory = tuple(moved(*pair) for pair in zip(memory, states, strict=True))
-        real = ops.reshape(real[:, 1:], (batch, beams, kept))
-        return ops.reshape(logits, (batch, beams, -1)), Remembered(memory, real)
+        logits, states = self._read(ops.reshape(token_ids, (-1, 1)), real, memory)
+        pairs = zip(memory, states, strict=True)
+        memory = tuple(ops.concatenate(pair, axis=1)[:, 1:] for pair in pairs)
+        return by_beam((logits, Remembered(memory, real[:, 1:])), token_ids.shape[1])
 
 
 class TransformerXLDecoder(MemoryDecoder):
@@ -85,10 +80,6 @@ class TransformerXLDecoder(MemoryDecoder):
         return self.config.memory_length if self.config.same_length else None
 
     def _read(self, token_ids, real, memory):
-        """Return the logits (R, V) after tokens (R, T) and each block's inputs, (R, T, D) each.
-
-        `real` (R, M + T) is true at the tokens of a text, in the memory and in `token_ids`.
-        """
         x, tables, projections = self._embeddings(token_ids, return_tables=True)
         seen = real[:, None, :]
         if self._seen:
@@ -128,7 +119,6 @@ class XLNetDecoder(MemoryDecoder):
     head = "permutation_lm"
 
     def _read(self, token_ids, real, memory):
-        """Return logits and block inputs as `TransformerXLDecoder._read` does."""
         rows, length = token_ids.shape
         ids = ops.pad(token_ids, ((0, 0), (0, 1)))
         real = ops.pad(real, ((0, 0), (0, 1)), constant_values=True)
@@ -152,14 +142,3 @@ class XLNetDecoder(MemoryDecoder):
         output = self._named.get("lm_output")
         logits = output(query) if output else self._embeddings(query, reverse=True)
         return ops.cast(self._named["lm_bias"](logits)[:, 0], "float32"), states
-
-
-def _map(function, state):
-    """Return a function's results for all memories of a `Remembered`, and for `real`."""
-    return tuple(map(function, state.memory)), function(state.real)
-
-
-def _rows(x, places):
-    """Return the texts of (B, K, ...) at `places` (B, K), indices into the flattened batch."""
-    flat = ops.reshape(x, (-1, *x.shape[2:]))
-    return ops.take(flat, places, axis=0)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from keras import ops
 
-from tfnlp.generation.decoder import Decoder
+from tfnlp.generation.decoder import Decoder, by_beam, for_beams, of_parents
 from tfnlp.models import RecurrentConfig, RecurrentTranslatorConfig
 from tfnlp.models.recurrent_translator import decoder_inputs, output_logits
 
@@ -43,18 +43,16 @@ class RecurrentDecoder(Decoder):
             for layer in self._layers:
                 x, *after = layer(x, mask=mask)
                 states += after
-        return output_logits(self.model, x[:, -1]), States(_beams(states, beams))
+        return output_logits(self.model, x[:, -1]), for_beams(States(tuple(states)), beams)
 
     def step(self, token_ids, parents, number, state):
-        batch, beams = token_ids.shape
-        states = _rows(_from_parents(state.states, parents))
-        x, new = self._embeddings(token_ids[:, :, None])[:, :, 0], []
-        x = ops.reshape(x, (batch * beams, x.shape[-1]))
+        states, new = of_parents(state.states, parents), []
+        x = self._embeddings(ops.reshape(token_ids, (-1, 1)))[:, 0]
         for i, layer in enumerate(self._layers):
             x, after = layer.cell(x, list(states[i * self._count : (i + 1) * self._count]))
             new += after
-        logits = ops.reshape(output_logits(self.model, x), (batch, beams, self.vocabulary_size))
-        return logits, States(_by_beam(new, batch, beams))
+        logits = output_logits(self.model, x)
+        return by_beam((logits, States(tuple(new))), token_ids.shape[1])
 
 
 class RecurrentTranslatorDecoder(Decoder):
@@ -85,20 +83,18 @@ class RecurrentTranslatorDecoder(Decoder):
         source = self._decoder.prepare(*value, prompt_mask) if value else ()
         layers, count = initial.shape[1:3]
         states = tuple(initial[:, i, k] for i in range(layers) for k in range(count))
-        new, output, _ = self._decoder.step(
-            x[:, 0], states, ops.zeros_like(states[0]), source or None
-        )
-        kept = States(_beams(new, beams), _beams([output], beams)[0], source)
+        blank = ops.zeros_like(states[0])
+        new, output, _ = self._decoder.step(x[:, 0], states, blank, source or None)
+        kept = States(*for_beams((tuple(new), output), beams), source)
         return output_logits(self.model, output), kept
 
     def step(self, token_ids, parents, number, state):
-        batch, beams = token_ids.shape
-        *states, output = _rows(_from_parents((*state.states, state.output), parents))
-        x = ops.reshape(self._embeddings(token_ids), (batch * beams, -1))
-        new, output, _ = self._decoder.step(x, tuple(states), output, state.source or None)
-        logits = ops.reshape(output_logits(self.model, output), (batch, beams, -1))
-        *new, output = _by_beam((*new, output), batch, beams)
-        return logits, States(tuple(new), output, state.source)
+        states, output = of_parents((state.states, state.output), parents)
+        x = self._embeddings(ops.reshape(token_ids, (-1, 1)))[:, 0]
+        new, output, _ = self._decoder.step(x, states, output, state.source or None)
+        kept = output_logits(self.model, output), tuple(new), output
+        logits, new, output = by_beam(kept, token_ids.shape[1])
+        return logits, States(new, output, state.source)
 
 
 @contextlib.contextmanager
@@ -113,25 +109,3 @@ def _without_cudnn(model):
     finally:
         for layer, value in zip(layers, before, strict=True):
             layer.use_cudnn = value
-
-
-def _beams(states, beams):
-    """Return states (B, D) repeated for K texts, (B, K, D)."""
-    return tuple(ops.repeat(x[:, None], beams, axis=1) for x in states)
-
-
-def _from_parents(states, parents):
-    """Return the states (B, K, D) of the texts that each text continues."""
-    if parents is None:
-        return states
-    return tuple(ops.take_along_axis(x, parents[:, :, None], axis=1) for x in states)
-
-
-def _rows(states):
-    """Return states (B, K, D) as (B * K, D)."""
-    return tuple(ops.reshape(x, (-1, x.shape[-1])) for x in states)
-
-
-def _by_beam(states, batch, beams):
-    """Return states (B * K, D) as (B, K, D)."""
-    return tuple(ops.reshape(x, (batch, beams, x.shape[-1])) for x in states)

@@ -9,15 +9,10 @@ HALVINGS = 48
 
 
 def filtered(scores, sample):
-    """Return the logits to sample from, after temperature, top-k and top-p in this order.
+    """Return the logits (..., V) to sample from, after temperature, top-k and top-p of a `Sample`.
 
-    Args:
-        scores: (..., V) float32.
-        sample: a `Sample`.
-
-    Returns:
-        (..., V), minus infinity at excluded tokens. Tokens as probable as the last included one
-        are included too.
+    They are minus infinity at excluded tokens. Tokens as probable as the last included one are
+    included too.
     """
     scores = scores / sample.temperature
     if 0 < sample.top_k < scores.shape[-1]:
@@ -50,14 +45,9 @@ def _bound(scores, top_p):
 
 
 def draw(scores, uniform):
-    """Return sampled tokens: the first whose cumulative probability exceeds a uniform number.
+    """Return sampled tokens (...) of logits (..., V), by numbers (...) drawn from [0, 1).
 
-    Args:
-        scores: (..., V) float32, logits.
-        uniform: (...), numbers drawn from [0, 1).
-
-    Returns:
-        (...) int32.
+    They are the first whose cumulative probability exceeds the number.
     """
     shares = tf.nn.softmax(scores)
     sums = tf.cumsum(shares, axis=-1)

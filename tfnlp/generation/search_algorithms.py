@@ -62,18 +62,16 @@ def search(decoder, prompt, prompt_mask, draws, settings):
     Returns:
         `SearchResult`, with n texts of each prompt: `best` of a `Beam`, one otherwise.
     """
-    strategy, steps = settings.strategy, settings.steps
+    strategy = settings.strategy
     count = strategy.beams if isinstance(strategy, Beam) else 1
     rules = None
     if settings.constraints != Constraints():
-        first, first_mask = prompt, prompt_mask
+        first, mask = prompt, prompt_mask
         if decoder.start_token_id is not None:
-            first_mask = tf.ones_like(prompt[:, :1])
-            first = decoder.start_token_id * first_mask
-        rules = Rules(
-            settings.constraints, first, first_mask, beams=count, steps=steps, end=settings.end
-        )
-    logits, state = decoder.start(prompt, prompt_mask, count, steps)
+            mask = tf.ones_like(prompt[:, :1])
+            first = decoder.start_token_id * mask
+        rules = Rules(settings, first, mask, count)
+    logits, state = decoder.start(prompt, prompt_mask, count, settings.steps)
     if isinstance(strategy, Beam):
         return _beam_search(decoder, logits, state, rules, settings)
     return _one_by_one(decoder, logits, state, draws, rules=rules, settings=settings)
@@ -208,13 +206,8 @@ def _extend(beams, logits, number, rules, settings):
 def _with_ended(beams, tokens, sums, ends, number, strategy):
     """Return the beams with the best of the ended texts, earlier ones and those that end now.
 
-    Args:
-        beams: `_Beams` of `number` tokens.
-        tokens: (B, 2 * K, steps), the candidates of one more token.
-        sums: (B, 2 * K), their sums of log-probabilities, in descending order.
-        ends: (B, 2 * K) boolean, whether a candidate ends.
-        number: a scalar.
-        strategy: a `Beam`.
+    The candidates of one more token are `tokens` (B, 2 * K, steps), `sums` (B, 2 * K) descending,
+    and `ends` (B, 2 * K), true where a candidate ends.
     """
     # Only the best K candidates may end; the others are kept as continuations.
     ends &= tf.range(2 * strategy.beams) < strategy.beams

@@ -47,12 +47,7 @@ class Translator(Searcher):
         max_new_tokens=None,
         batch_size=16,
     ):
-        decoder, config = decoder_of(model), config_of(model)
-        if decoder.start_token_id is None:
-            raise InputError(
-                f"The model is a {model.name}, a causal language model, which has no source; use "
-                "a Generator."
-            )
+        decoder, config = decoder_of(model, translates=True), config_of(model)
         target_tokenizer, self.source_end = with_target(
             tokenizer, target_tokenizer, config.end_token_id
         )
@@ -71,25 +66,18 @@ class Translator(Searcher):
                 "positions; give fewer."
             )
         self.tokenizer, self.target_tokenizer = tokenizer, target_tokenizer
-        settings = SearchSettings(
-            Beam() if search is None else search,
-            _with_padding_forbidden(constraints, config),
-            max_new_tokens,
-            end=config.end_token_id,
-            pad=config.pad_token_id,
-        )
+        constraints = _with_padding_forbidden(constraints, config)
+        tokens = {"end": config.end_token_id, "pad": config.pad_token_id}
+        settings = SearchSettings(search or Beam(), constraints, max_new_tokens, **tokens)
         super().__init__(decoder, settings, batch_size)
 
     def __call__(self, sources, too_long="error"):
-        """Return translations of texts.
+        """Return a list of `Generated` for each source, the best first.
+
+        They have no text for a source that is blank or skipped.
 
         Args:
-            sources: a list of strings.
-            too_long: as in `source_ids`.
-
-        Returns:
-            A list of `Generated` for each source, the best first; without text for a source that
-            is blank or skipped.
+            sources, too_long: as in `source_ids`.
 
         Raises:
             InputError: if a source is not a string, or too long for the model.
@@ -112,8 +100,7 @@ class Translator(Searcher):
             yield number, [self._generated(*text) for text in texts]
 
     def _generated(self, ids, ended, score):
-        text = self.target_tokenizer.decode(ids)
-        return Generated(text, tuple(ids), ended, self._score(score))
+        return Generated(self.target_tokenizer.decode(ids), tuple(ids), ended, score)
 
     def source_ids(self, sources, name="sources[{}]".format, too_long="error"):
         """Return the ids of each source as the model's input, ending with the end token.
@@ -127,9 +114,6 @@ class Translator(Searcher):
 
         Returns:
             A list of lists; empty ones for sources that are blank or skipped.
-
-        Raises:
-            InputError: as calling the translator.
         """
         check_too_long(too_long)
         texts = as_texts(sources, "sources")
@@ -149,26 +133,6 @@ class Translator(Searcher):
                 kept &= ~is_long
             rows = rows.truncate(longest, self.source_end)
         return [row.token_ids if keep else [] for row, keep in zip(rows, kept, strict=True)]
-
-    def translate_ids(self, sources):
-        """Return translations of sources given as ids.
-
-        Args:
-            sources: a list of lists of ids, none empty, that end with the end token.
-
-        Returns:
-            For each source a list of (ids, whether the end token was reached, score).
-        """
-        longest = self.decoder.max_length
-        for number, ids in enumerate(sources):
-            if not len(ids):
-                raise InputError(f"sources[{number}] has no token; give at least one.")
-            if longest is not None and len(ids) > longest:
-                raise InputError(
-                    f"sources[{number}] has {len(ids)} tokens, more than the model's {longest} "
-                    "positions; shorten it."
-                )
-        return self._find(sources)
 
 
 def _with_padding_forbidden(constraints, config):

@@ -30,20 +30,11 @@ class _RecordingCorpus:
 
 
 def read_documents(batches, epoch, number):
-    """Return the documents of a batch, by building it once more.
+    """Return the indices of a batch's documents, ascending, by building it once more.
 
-    A batch's rows alone do not tell them: lanes of a stream, pairs and packed segments read
-    others too.
-
-    Args:
-        batches: the batches of an objective.
-        epoch, number: the epoch and the batch number, both counted from 0.
-
-    Returns:
-        Their indices in the corpus, ascending.
+    Its rows alone do not tell them: lanes of a stream, pairs and packed segments read others too.
     """
-    batches = copy.copy(batches)
-    corpus = _RecordingCorpus(_corpus_of(batches))
+    batches, corpus = copy.copy(batches), _RecordingCorpus(_corpus_of(batches))
     if hasattr(batches, "corpus"):
         batches.corpus = corpus
     else:
@@ -53,17 +44,11 @@ def read_documents(batches, epoch, number):
 
 
 def describe_documents(batches, epoch, number):
-    """Return the documents of a batch, and their shards, as text.
-
-    Args:
-        batches, epoch, number: as in `read_documents`.
-    """
-    documents = read_documents(batches, epoch, number)
-    corpus = _corpus_of(batches)
+    """Return the documents of a batch, and their shards, as text; see `read_documents`."""
+    documents, corpus = read_documents(batches, epoch, number), _corpus_of(batches)
     text = f"documents {_first(documents)}"
     if hasattr(corpus, "shard"):
-        shards = dict.fromkeys(corpus.shard(i) for i in documents)
-        text += f" of {_first(shards)}"
+        text += f" of {_first(dict.fromkeys(map(corpus.shard, documents)))}"
     return text
 
 

@@ -11,13 +11,11 @@ import keras
 import numpy as np
 from keras import ops
 
-from tfnlp.configs import family_name
 from tfnlp.models import config_of
-from tfnlp.objectives.lane_memory import check_memory, lane_inputs, lane_signature, with_memory
-from tfnlp.objectives.objective import Objective, token_scores
+from tfnlp.objectives.lane_memory import WithLaneMemory, check_memory
+from tfnlp.objectives.objective import Objective
 from tfnlp.objectives.token_stream import StreamBatches, as_inputs
 from tfnlp.text.batches import IGNORED
-from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import cross_entropy, weighted_mean
 
 # The input with the next token of each position. With a large adaptive softmax, only its
@@ -48,12 +46,7 @@ class CausalLM(Objective):
 
     def check(self, config, tokenizer):
         """Raise an InputError for a family that is not a causal LM, or lacks the memory."""
-        if config.language_model != self.head:
-            raise InputError(
-                f"Causal language modelling does not fit the family {family_name(config)!r}, "
-                "whose tokens see those after them; give a GPT, a GPT-2, a Transformer-XL or a "
-                "recurrent network of one direction."
-            )
+        super().check(config, tokenizer)
         if self.memory:
             check_memory(config, "memory=True")
 
@@ -62,10 +55,6 @@ class CausalLM(Objective):
 
         From zero, a short training leaves much probability on tokens that never occur. A bias that
         is not zero counts as trained, and stays.
-
-        Args:
-            model: a `TextModel` with the head "causal_lm".
-            batches: the `CausalBatches` to train on.
         """
         config = config_of(model)
         if not config.output_bias:
@@ -77,35 +66,17 @@ class CausalLM(Objective):
         bias.assign(np.log(counts / counts.sum()))
 
     def trained(self, model, batch_size=None):
-        """Return the model to fit, which shares the weights of `model`.
+        """Return the model to fit, from the inputs of the batches to `logits` (B, L, V).
 
-        Args:
-            model: a `TextModel` with the head "causal_lm".
-            batch_size: with memory, the number of lanes over all devices.
-
-        Returns:
-            A `keras.Model` from the inputs of the batches to `logits` (B, L, V). With an adaptive
-            softmax the output is `log_probabilities` (B, L) of the next tokens instead.
+        With an adaptive softmax the output is `log_probabilities` (B, L) of the next tokens.
         """
-        if ("memory" in model.input) != self.memory:
-            raise InputError(
-                f"memory={self.memory} does not fit model {model.name}, which was built "
-                f"with{'out' if self.memory else ''} memory; build it with memory={self.memory}."
-            )
         inner = next_token_model(model)
-        return with_memory(inner, config_of(model), batch_size) if self.memory else inner
+        return WithLaneMemory(inner, config_of(model), batch_size) if self.memory else inner
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
         """Build the `CausalBatches` of a corpus."""
-        return CausalBatches(
-            corpus,
-            tokenizer,
-            batch_size,
-            max_length,
-            seed=seed,
-            shuffle=shuffle,
-            memory=self.memory,
-        )
+        options = {"seed": seed, "shuffle": shuffle, "memory": self.memory}
+        return CausalBatches(corpus, tokenizer, batch_size, max_length, **options)
 
     def losses(self, labels, outputs, sample_weight=None):
         """Return the mean cross-entropy of the next tokens (B, L), ignoring -100."""
@@ -116,102 +87,60 @@ class CausalLM(Objective):
             loss = weighted_mean(-outputs["log_probabilities"], real, sample_weight)
         return {self.loss_name: loss}
 
-    def scores(self, labels, outputs):
-        """Return the log-likelihood of the next tokens and, if there are logits, the accuracy."""
-        if "logits" in outputs:
-            return token_scores(labels, outputs)
-        real = ops.cast(ops.not_equal(labels, IGNORED), "float32")
-        total = ops.sum(outputs["log_probabilities"] * real)
-        return {"log_likelihood": (total, ops.sum(real))}
-
 
 class CausalBatches(StreamBatches):
     """Segments of a stream, with the next tokens as labels.
 
-    With memory the stream is cut into as many lanes as the batch has rows, and segment t + 1 of a
-    lane continues segment t. The remainder of the division by the number of lanes is left out at
-    the end. Without memory, segments are examples in random order. The last segment of a lane, or
-    of the stream, may be short; its padding has the label -100.
+    With memory segment t + 1 of a lane continues segment t. The remainder of the division by the
+    number of lanes is left out at the end. The last segment of a lane, or of the stream, may be
+    short; its padding has the label -100.
 
     Args:
-        corpus, tokenizer, batch_size, max_length, seed, shuffle: as in `StreamBatches`.
-        memory: whether the stream is cut into lanes.
+        corpus, tokenizer, batch_size, max_length, options: as in `StreamBatches`.
 
     Raises:
         InputError: if there are too few tokens.
     """
 
-    def __init__(
-        self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True, memory=False
-    ):
-        super().__init__(corpus, tokenizer, batch_size, max_length, seed=seed, shuffle=shuffle)
-        self.memory = memory
-        lanes = batch_size if memory else 1
-        batch = f"{batch_size} lanes of max_length={max_length}" if memory else "a segment"
-        self.check_tokens(lanes * max_length + 1, f"{batch} and the token after")
+    settings = ()
+
+    def __init__(self, corpus, tokenizer, batch_size, max_length, **options):
+        super().__init__(corpus, tokenizer, batch_size, max_length, **options)
+        self.lanes = batch_size if self.memory else 1
+        lanes = f"{batch_size} lanes of max_length={max_length}" if self.memory else "a segment"
+        self.check_tokens(self.lanes * max_length + 1, f"{lanes} and the token after")
         # The last token of the stream is only a label.
-        self.lane_size = (self.tokens - 1) // lanes
-        self.rows = lanes * -(-self.lane_size // max_length)
+        self.lane_size = (self.tokens - 1) // self.lanes
+        self.rows = self.lanes * -(-self.lane_size // max_length)
 
     @property
     def lengths(self):
         """The number of tokens of each example of an epoch; the last of a lane may be shorter."""
-        lanes = self.batch_size if self.memory else 1
-        begins = np.arange(0, self.lane_size, self.max_length)
-        return np.repeat(np.minimum(self.lane_size - begins, self.max_length), lanes)
+        starts, ends = self._bounds(np.arange(self.rows))
+        return ends - starts
 
-    def settings(self):
-        """Return the settings beyond those of all streams, for the fingerprint."""
-        return [self.memory]
+    def _bounds(self, examples):
+        """Return the starts of examples in the stream, and their ends."""
+        segment, lane = np.divmod(examples, self.lanes)
+        starts = lane * self.lane_size + segment * self.max_length
+        return starts, np.minimum(starts + self.max_length, (lane + 1) * self.lane_size)
 
-    def epoch(self, epoch=0, skip=0):
-        """Yield the batches of an epoch, without the first `skip`."""
-        stream, order = self.stream(epoch), self.window_order(epoch)
-        for number in range(skip, len(self)):
-            if self.memory:
-                lanes = np.arange(self.batch_size) * self.lane_size
-                starts, ends = lanes + number * self.max_length, lanes + self.lane_size
-            else:
-                rows = order[number * self.batch_size : (number + 1) * self.batch_size]
-                starts, ends = rows * self.max_length, np.full(len(rows), self.lane_size)
-            yield self._batch(stream, starts, ends, continues=number > 0)
-
-    def _batch(self, stream, starts, ends, continues):
-        ids = np.full((len(starts), self.max_length), self.pad_token_id, "int32")  # (B, L)
+    def batch(self, stream, examples, rng):
+        ids = np.full((len(examples), self.max_length), self.pad_token_id, "int32")  # (B, L)
         mask, labels = np.zeros_like(ids), np.full_like(ids, IGNORED)
-        for row, (start, end) in enumerate(zip(starts, ends, strict=True)):
-            tokens = stream.read(start, min(start + self.max_length, end) + 1)
-            size = len(tokens) - 1
+        for row, (start, end) in enumerate(zip(*self._bounds(examples), strict=True)):
+            tokens, size = stream.read(start, end + 1), end - start
             ids[row, :size], labels[row, :size] = tokens[:-1], tokens[1:]
             mask[row, :size] = 1
         # A copy, as TensorFlow may write over an array that it receives twice.
-        inputs = as_inputs(ids) | {"padding_mask": mask, NEXT: labels.copy()}
-        if self.memory:
-            inputs |= lane_inputs(len(ids), continues)
-        return inputs, labels
-
-    def signature(self):
-        """Return the `tf.TensorSpec`s of a batch."""
-        import tensorflow as tf
-
-        ids = tf.TensorSpec((None, self.max_length), "int32")
-        names = ("token_ids", "segment_ids", "padding_mask", NEXT)
-        more = lane_signature() if self.memory else {}
-        return dict.fromkeys(names, ids) | more, ids
+        return as_inputs(ids) | {"padding_mask": mask, NEXT: labels.copy()}, labels
 
 
 def next_token_model(model):
-    """Return a model with the same weights that receives the next tokens as an input.
+    """Return a causal LM with the same weights and the further input `next_token_ids` (B, L).
 
-    With an adaptive softmax it computes the probabilities of those tokens alone.
-
-    Args:
-        model: a `TextModel` with the head "causal_lm".
-
-    Returns:
-        A functional `keras.Model` with the extra input `next_token_ids` (B, L). Its output is
-        `logits` (B, L, V), or with an adaptive softmax `log_probabilities` (B, L) of those tokens;
-        and the next `memory` if the model takes one.
+    Its outputs are `logits` (B, L, V), or with an adaptive softmax `log_probabilities` (B, L) of
+    those tokens alone; and the next `memory` if the model takes one.
     """
     labels = keras.Input((None,), dtype="int32", name=NEXT)
     outputs = {name: x for name, x in model.output.items() if name in ("logits", "memory")}

@@ -30,7 +30,7 @@ class Corpus:
 
     def __post_init__(self):
         if not len(self.token_ids):
-            raise InputError("The corpus holds no token; give one with text.")
+            raise InputError("The corpus holds no token; give files with text.")
 
     @classmethod
     def from_documents(cls, documents):
@@ -66,10 +66,6 @@ class Corpus:
         """Return the ids of a document from `start` to before `stop`, (tokens,) int32.
 
         The range is cut to the document.
-
-        Args:
-            index: the document.
-            start, stop: 0 or more.
         """
         return self.document(index)[start:stop]
 

@@ -53,18 +53,13 @@ def open_corpus(
         texts = read_documents(
             files, documents, text_column, lambda read: bar.update(read - bar.n)
         )
-        corpus = corpus_of(texts, tokenizer, sentences)
-    if corpus is None:
-        raise InputError(f"{files[0]} and the like hold no text; give files with text.")
-    return corpus
+        return corpus_of(texts, tokenizer, sentences)
 
 
 def reading_settings(paths, documents, max_length):
     """Return how a corpus is split into texts, for the folder of a model trained on it.
 
-    Args:
-        paths, documents: as in `open_corpus`.
-        max_length: the number of tokens that are read together.
+    Arguments are as in `open_corpus`; `max_length` tokens are read together.
 
     Returns:
         A dict of `max_length` and `documents`; for a prepared folder, the `documents` setting of
@@ -82,21 +77,21 @@ def reading_settings(paths, documents, max_length):
 
 
 def corpus_of(texts, tokenizer, sentences="split"):
-    """Build a `Corpus` from an iterable of documents; None if none has a token.
+    """Build a `Corpus` from an iterable of documents, without those that have no token.
 
     Args:
-        texts: the documents.
-        tokenizer: see `tfnlp.text`.
-        sentences: as in `encode_documents`.
+        texts, tokenizer, sentences: as in `encode_documents`.
+
+    Raises:
+        InputError: if there is no token.
     """
-    ids, lengths, counts = [], [], []
+    ids, lengths, counts = [np.zeros(0, "int32")], [np.zeros(0, "int64")], []
     for token_ids, sentence_lengths in encode_documents(texts, tokenizer, sentences):
         if len(token_ids):
             ids.append(token_ids)
             lengths.append(sentence_lengths)
             counts.append(len(sentence_lengths))
-    if not ids:
-        return None
-    ids = np.concatenate(ids)
-    warn_of_unknown(np.count_nonzero(ids == tokenizer.unknown_token_id) / len(ids))
-    return Corpus(ids, np.cumsum(np.concatenate(lengths)), np.cumsum(counts, dtype="int64"))
+    ends = np.cumsum(np.concatenate(lengths)), np.cumsum(counts, dtype="int64")
+    corpus = Corpus(np.concatenate(ids), *ends)
+    warn_of_unknown(np.mean(corpus.token_ids == tokenizer.unknown_token_id))
+    return corpus

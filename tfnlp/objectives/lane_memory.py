@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
+from tfnlp.configs import family_name
 from tfnlp.utils.errors import InputError
 
 # The inputs with the lane of each row, counted from 0, and 0 or 1 for whether it continues from
@@ -40,11 +41,7 @@ class LaneMemory(keras.layers.Layer):
         self.built = True
 
     def read(self, lanes, continues):
-        """Return the memory (b, num_layers, M, D) of some lanes; M is 0 if they start anew.
-
-        Args:
-            lanes, continues: (b,) integers; either all lanes continue, or none.
-        """
+        """Return the memory (b, num_layers, M, D) of lanes (b,); M is 0 if they start anew."""
         filled = ops.max(ops.take(self.filled, lanes) * continues)
         return ops.take(self.states, lanes, axis=0)[:, :, self.memory_length - filled :]
 
@@ -53,17 +50,14 @@ class LaneMemory(keras.layers.Layer):
         context = tf.distribute.get_replica_context()
         if context is not None and context.num_replicas_in_sync > 1:
             lanes, memory = (context.all_gather(x, axis=0) for x in (lanes, memory))
-        memory = ops.cast(memory, "float32")
-        filled = ops.shape(memory)[2]
+        memory, filled = ops.cast(memory, "float32"), ops.shape(memory)[2]
         missing = self.memory_length - filled
         memory = ops.pad(memory, [[0, 0], [0, 0], [missing, 0], [0, 0]])
-        states = ops.scatter_update(self.states, lanes[:, None], memory)
-        # A segment with non-finite states leaves the memory unchanged, just as its step
-        # changes no weight.
+        # Non-finite states leave the memory unchanged, just as their step changes no weight.
         finite = ops.all(ops.isfinite(memory))
-        self.states.assign(ops.where(finite, states, self.states))
-        filled = ops.scatter_update(self.filled, lanes[:, None], 0 * lanes + filled)
-        self.filled.assign(ops.where(finite, filled, self.filled))
+        for kept, new in ((self.states, memory), (self.filled, 0 * lanes + filled)):
+            updated = ops.scatter_update(kept, lanes[:, None], new)
+            kept.assign(ops.where(finite, updated, kept))
 
 
 class WithLaneMemory(keras.Model):
@@ -82,8 +76,8 @@ class WithLaneMemory(keras.Model):
         The model's outputs without `memory`.
     """
 
-    def __init__(self, model, config, lanes, **kwargs):
-        super().__init__(**kwargs)
+    def __init__(self, model, config, lanes):
+        super().__init__(name=model.name)
         sizes = (lanes, config.num_layers, config.memory_length, config.hidden_dim)
         self.model = model
         self.training_memory = LaneMemory(*sizes, name="training_memory")
@@ -91,8 +85,7 @@ class WithLaneMemory(keras.Model):
         self.built = True
 
     def call(self, inputs, training=False):
-        inputs = dict(inputs)
-        kept = self.training_memory if training else self.dev_memory
+        inputs, kept = dict(inputs), self.training_memory if training else self.dev_memory
         lanes = inputs.pop(LANES)
         memory = kept.read(lanes, inputs.pop(CONTINUES))
         outputs = dict(self.model(inputs | {"memory": memory}, training=training))
@@ -101,40 +94,15 @@ class WithLaneMemory(keras.Model):
 
 
 def lane_inputs(lanes, continues):
-    """Return the lane inputs of a batch with a row for each lane, in order.
-
-    Args:
-        lanes: B.
-        continues: whether the lanes continue from the batch before.
-    """
+    """Return the lane inputs of a batch of B lanes in order, which all continue or none does."""
     return {LANES: np.arange(lanes, dtype="int32"), CONTINUES: np.full(lanes, continues, "int32")}
-
-
-def lane_signature():
-    """Return the `tf.TensorSpec`s of `lane_inputs`."""
-    return dict.fromkeys((LANES, CONTINUES), tf.TensorSpec((None,), "int32"))
-
-
-def with_memory(model, config, lanes):
-    """Wrap a model in `WithLaneMemory`; raise an InputError if the number of lanes is None."""
-    if lanes is None:
-        raise InputError(
-            "batch_size=None leaves open how many lanes the memory has; give the batch_size of "
-            "the training."
-        )
-    return WithLaneMemory(model, config, lanes, name=model.name)
 
 
 def check_memory(config, setting):
     """Raise an InputError unless models of a config have a memory of a known length."""
-    name = type(config).__name__.removesuffix("Config")
-    if not config.has_memory:
+    if not (config.has_memory and config.memory_length):
         raise InputError(
-            f"{setting} does not fit the family {name}, which has no memory; an XLNet, a "
-            "Transformer-XL or a recurrent network of one direction has one."
-        )
-    if not config.memory_length:
-        raise InputError(
-            f"{setting} asks for a memory, but the {name}'s memory_length is "
-            f"{config.memory_length}; give it one of at least 1."
+            f"{setting} does not fit the family {family_name(config)}, which has no memory, or a "
+            "`memory_length` of 0 or None; give a Transformer-XL, an XLNet or a recurrent network "
+            "of one direction, and a memory_length of at least 1."
         )

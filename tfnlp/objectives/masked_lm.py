@@ -7,25 +7,18 @@ al. 2019, 'RoBERTa', section 4.1.
 import dataclasses
 from typing import ClassVar
 
-from keras import ops
-
-from tfnlp.configs import family_name
 from tfnlp.objectives.masked_positions import logits_at_positions
 from tfnlp.objectives.masking import MaskedBatches, Masking
-from tfnlp.objectives.objective import Objective
+from tfnlp.objectives.objective import Objective, accuracy
 from tfnlp.objectives.segments import Segments
 from tfnlp.objectives.special_token_template import SpecialTokenTemplate
-from tfnlp.text.batches import IGNORED
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import check_settings, setting
 from tfnlp.weighted_losses import token_cross_entropy
-
-# The units that are masked.
-HIDDEN = ("tokens", "words", "spans")
 
 
 @dataclasses.dataclass(frozen=True)
 class MaskedLM(Objective):
-    """Masked LM objective; it also implements the task interface of `tfnlp.tasks`.
+    """Masked LM objective; a distillation takes it as a task.
 
     The loss is the mean of -log p(x_i | masked text) over the masked positions i.
 
@@ -35,7 +28,7 @@ class MaskedLM(Objective):
         share: the share of each text's tokens or words to predict; at least one.
         masked: the share of those that become [MASK].
         replaced: the share of those that become a random token.
-        longest_span: the maximum number of words of a span.
+        longest_span: the maximum number of words of a span, which a shorter text lowers.
         packed: whether a text is filled with sentences of a document up to the length limit, or
             holds one.
 
@@ -43,7 +36,7 @@ class MaskedLM(Objective):
         InputError: if `hide` is unknown.
     """
 
-    hide: str = "tokens"
+    hide: str = setting("tokens", "Units that are masked.", choices=("tokens", "words", "spans"))
     share: float = 0.15
     masked: float = 0.8
     replaced: float = 0.1
@@ -52,22 +45,15 @@ class MaskedLM(Objective):
 
     head: ClassVar[str] = "masked_lm"
     num_classes: ClassVar[None] = None
-    label_names: ClassVar[None] = None
-    settings: ClassVar[None] = None
     outputs: ClassVar[tuple] = ("logits",)
     loss_name: ClassVar[str] = "masked_lm_loss"
 
     def __post_init__(self):
-        if self.hide not in HIDDEN:
-            raise InputError(f"hide={self.hide!r} is none of {', '.join(HIDDEN)}.")
+        check_settings(self)
 
     def check(self, config, tokenizer):
         """Raise an InputError if the model's config or the tokenizer does not fit."""
-        if config.language_model != "masked_lm":
-            raise InputError(
-                f"The family {family_name(config)!r} predicts no hidden tokens; pretrain it as "
-                f"{config.language_model!r}, or take a family with masked tokens, such as BERT."
-            )
+        super().check(config, tokenizer)
         self.masking(tokenizer)
 
     def masking(self, tokenizer):
@@ -85,32 +71,23 @@ class MaskedLM(Objective):
         """Return the model to fit, from a batch's inputs to `logits` (B, P, V)."""
         return logits_at_positions(model)
 
-    def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
-        """Build the `MaskedBatches` of a corpus, with labels (B, P).
+    def batches(
+        self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True, kind=MaskedBatches
+    ):
+        """Build the `MaskedBatches` of a corpus, or those of another `kind`, with labels (B, P).
 
         Raises:
-            InputError: if `max_length` leaves no room, or a span is longer than every text.
+            InputError: if `max_length` leaves no room.
         """
-        segments = Segments.from_corpus(
-            corpus, SpecialTokenTemplate.from_tokenizer(tokenizer), max_length, self.packed
-        )
-        self.check_spans(int(segments.sizes.max()))
-        return MaskedBatches(
-            segments,
+        template = SpecialTokenTemplate.from_tokenizer(tokenizer)
+        return kind(
+            Segments.from_corpus(corpus, template, max_length, self.packed),
             batch_size,
             self.masking(tokenizer),
             shuffle=shuffle,
             seed=seed,
             pad_token_id=tokenizer.pad_token_id,
         )
-
-    def check_spans(self, longest):
-        """Raise an InputError if `longest_span` exceeds the tokens of the longest text."""
-        if self.hide == "spans" and self.longest_span > longest:
-            raise InputError(
-                f"longest_span={self.longest_span} is more than the {longest} tokens of the "
-                "longest text; give a lower one."
-            )
 
     def loss(self, labels, outputs, sample_weight=None):
         """Return the mean cross-entropy of labels (B, P) and logits (B, P, V), ignoring -100.
@@ -125,12 +102,4 @@ class MaskedLM(Objective):
 
     def scores(self, labels, outputs):
         """Return `masked_accuracy`, the numbers of correct and of all masked tokens."""
-        return {"masked_accuracy": count_hits(labels, outputs["logits"])}
-
-
-def count_hits(labels, logits):
-    """Return the number of labels (...) with the largest logit, and of all labels except -100."""
-    labels = ops.convert_to_tensor(labels)
-    hits = ops.equal(ops.cast(ops.argmax(logits, -1), labels.dtype), labels)
-    real = ops.not_equal(labels, IGNORED)
-    return ops.sum(ops.cast(hits & real, "float32")), ops.sum(ops.cast(real, "float32"))
+        return {"masked_accuracy": accuracy(labels, outputs["logits"])}

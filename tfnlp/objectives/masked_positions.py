@@ -4,9 +4,7 @@ import keras
 from keras import ops
 
 from tfnlp.layers import EncoderBlock, MultiHeadAttention
-from tfnlp.models import MASKED_LMS
 from tfnlp.objectives.masking import POSITIONS
-from tfnlp.utils.errors import InputError
 
 
 class TakePositions(keras.layers.Layer):
@@ -30,19 +28,12 @@ def predict_at_positions(model):
     Returns:
         A functional `keras.Model` with the same weights, the extra input `masked_positions` (B,
         P), and `logits` (B, P, V); its other outputs are unchanged.
-
-    Raises:
-        InputError: if the model has another head.
     """
-    _check_head(model)
     states = model.get_layer("lm_transform").input
     positions = keras.Input((None,), dtype="int32", name=POSITIONS)
     few = TakePositions(name="hidden_states_at_positions")(states, positions)
-    return keras.Model(
-        model.input | {POSITIONS: positions},
-        model.output | {"logits": _part(states, model.output["logits"], "lm_head")(few)},
-        name=model.name,
-    )
+    outputs = model.output | {"logits": _lm_head(model)(few)}
+    return keras.Model(model.input | {POSITIONS: positions}, outputs, name=model.name)
 
 
 def logits_at_positions(model):
@@ -52,40 +43,33 @@ def logits_at_positions(model):
     everything after them only at these positions (and at the first, for pair logits).
 
     Args:
-        model: a `TextModel` with the head "masked_lm" or "pretraining".
+        model: as in `predict_at_positions`.
 
     Returns:
         A functional `keras.Model` with the same weights and the extra input `masked_positions` (B,
         P), to `logits` (B, P, V) and, with "pretraining", `pair_logits` (B, 2).
-
-    Raises:
-        InputError: if the model has another head.
     """
-    _check_head(model)
-    names = ("logits", "pair_logits") if model.head == "pretraining" else ("logits",)
-    last = _last_block(model)
+    pairs, last = model.head == "pretraining", _last_block(model)
     if last is None:
         predicting = predict_at_positions(model)
-        return keras.Model(
-            predicting.input, {key: predicting.output[key] for key in names}, name=model.name
-        )
+        names = ("logits", "pair_logits") if pairs else ("logits",)
+        outputs = {name: predicting.output[name] for name in names}
+        return keras.Model(predicting.input, outputs, name=model.name)
     block, states = last
     positions = keras.Input((None,), dtype="int32", name=POSITIONS)
-    places = positions
-    if "pair_logits" in names:
+    places, outputs = positions, {}
+    if pairs:
         places = ops.concatenate([ops.zeros_like(positions[:, :1]), positions], axis=1)
     few = block(
         TakePositions(name="states_at_positions")(states, places),
         attention_mask=model.input["padding_mask"][:, None, :],
         value=states,
     )
-    outputs = {}
-    if "pair_logits" in names:
+    if pairs:
         first, few = few[:, 0], few[:, 1:]
-        vector = model.get_layer("pooler").input
-        outputs["pair_logits"] = _part(vector, model.output["pair_logits"], "pair_head")(first)
-    transform = model.get_layer("lm_transform").input
-    outputs["logits"] = _part(transform, model.output["logits"], "lm_head")(few)
+        vector, pair_logits = model.get_layer("pooler").input, model.output["pair_logits"]
+        outputs["pair_logits"] = keras.Model(vector, pair_logits, name="pair_head")(first)
+    outputs["logits"] = _lm_head(model)(few)
     return keras.Model(model.input | {POSITIONS: positions}, outputs, name=model.name)
 
 
@@ -99,17 +83,10 @@ def _last_block(model):
     if type(block) is not EncoderBlock or type(block.attention) is not MultiHeadAttention:
         return None
     before = f"encoder_{count - 2}" if count > 1 else "embeddings"
-    states = keras.tree.flatten(model.get_layer(before).output)[0]
-    return block, states
+    return block, keras.tree.flatten(model.get_layer(before).output)[0]
 
 
-def _part(inputs, outputs, name):
-    return keras.Model(inputs, outputs, name=name)
-
-
-def _check_head(model):
-    if model.head not in MASKED_LMS:
-        raise InputError(
-            f"Model {model.name} has the head {model.head!r}, which predicts no hidden tokens; "
-            "give a masked language model."
-        )
+def _lm_head(model):
+    """Return the part of a model from hidden states (B, P, D) to logits (B, P, V)."""
+    states = model.get_layer("lm_transform").input
+    return keras.Model(states, model.output["logits"], name="lm_head")

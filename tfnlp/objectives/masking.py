@@ -60,13 +60,9 @@ class Masking:
 
     @classmethod
     def from_tokenizer(cls, tokenizer, share=0.15, whole_words=False, **options):
-        """Build the masking of a tokenizer.
+        """Build the masking of a tokenizer, of whole words or tokens.
 
-        Args:
-            tokenizer: see `tfnlp.text`.
-            share: the share of tokens to predict.
-            whole_words: whether all tokens of a word are masked together.
-            options: `masked`, `replaced` and `longest_span`.
+        `options` are `masked`, `replaced` and `longest_span`.
 
         Raises:
             InputError: if the tokenizer has no mask token.
@@ -74,7 +70,7 @@ class Masking:
         if tokenizer.mask_token_id is None:
             raise InputError(
                 "The tokenizer has no [MASK] (nor <mask>), so that no token can be hidden; give "
-                "the tokenizer of a masked language model."
+                "that of a masked language model."
             )
         ids = np.arange(tokenizer.vocabulary_size)
         ordinary = np.setdiff1d(ids, tokenizer.special_token_ids)
@@ -135,8 +131,7 @@ class Masking:
         words = np.where(may, np.maximum(np.cumsum(starts, 1), 1) - 1, 0)
         counts = starts.sum(1)
         places = np.arange(max(1, counts.max()))
-        # The run of adjacent words ends here: after the last word, or before a special
-        # token.
+        # The run of adjacent words ends after the last word, or before a special token.
         apart = np.full((len(may), len(places)), len(places))
         rows, at = np.nonzero(starts & ~before)
         apart[rows, words[rows, at]] = words[rows, at]
@@ -165,10 +160,14 @@ class MaskedBatches(LengthBatches):
 
     def epoch(self, epoch=0, skip=0):
         for number, indices in enumerate(self.batch_indices(epoch)[skip:], skip):
-            (inputs,) = self.batch(indices)
             rng = np.random.default_rng([self.seed, epoch, number])
-            inputs, labels = self.hide(inputs, rng)
+            inputs, labels = self.masked_batch(indices, rng)
             yield (inputs, labels) if self.predicted else (inputs,)
+
+    def masked_batch(self, indices, rng):
+        """Return the masked inputs of some encodings, and the labels."""
+        (inputs,) = self.batch(indices)
+        return self.hide(inputs, rng)
 
     def hide(self, inputs, rng):
         """Return the masked inputs of a batch, including the positions, and the labels."""
@@ -185,12 +184,11 @@ class MaskedBatches(LengthBatches):
     def fingerprint(self):
         masking = self.masking
         settings = [masking.mask_token_id, masking.share, masking.masked, masking.replaced]
-        settings.append(masking.longest_span)
-        digest = hashlib.sha256(f"{super().fingerprint()} {settings}".encode())
-        tables = [masking.ordinary_ids]
-        if masking.word_starts is not None:
-            tables += [masking.word_starts.bytes, masking.word_starts.ends]
-        for table in tables:
+        digest = hashlib.sha256(
+            f"{super().fingerprint()} {settings} {masking.longest_span}".encode()
+        )
+        words = masking.word_starts
+        for table in (masking.ordinary_ids, *((words.bytes, words.ends) if words else ())):
             digest.update(np.ascontiguousarray(table))
         return digest.hexdigest()
 
@@ -198,10 +196,8 @@ class MaskedBatches(LengthBatches):
         import tensorflow as tf
 
         (inputs,) = super().signature()
-        if not self.predicted:
-            return (inputs,)
         ids = tf.TensorSpec((None, None), "int32")
-        return inputs | {POSITIONS: ids}, ids
+        return (inputs | {POSITIONS: ids}, ids) if self.predicted else (inputs,)
 
 
 def span_chances(longest):

@@ -1,14 +1,16 @@
 """Base class of pretraining objectives."""
 
+import abc
 from typing import ClassVar
 
 from keras import ops
 
+from tfnlp.configs import check_head
 from tfnlp.text.batches import IGNORED
 from tfnlp.weighted_losses import correct, log_likelihood
 
 
-class Objective:
+class Objective(abc.ABC):
     """A pretraining objective: the batches of a corpus, and the losses of a batch.
 
     Attributes:
@@ -28,18 +30,20 @@ class Objective:
 
     def check(self, config, tokenizer):
         """Raise an InputError if the model's config or the tokenizer does not fit."""
-        raise NotImplementedError
+        check_head(config, self.head)
 
-    def initialise_head(self, model, batches):
+    def initialise_head(self, model, batches):  # noqa: B027
         """Initialise a new model's head from the training batches; by default, do nothing."""
 
     def trained(self, model):
         """Return the model to fit, from the inputs of the batches to the outputs of `losses`.
 
-        With `memory` it takes a further argument `batch_size`, the number of lanes.
+        It shares all weights with `model`, which it is by default. With `memory` there is a
+        further argument `batch_size`, the number of lanes over all devices.
         """
-        raise NotImplementedError
+        return model
 
+    @abc.abstractmethod
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
         """Build the batches of a corpus.
 
@@ -54,15 +58,17 @@ class Objective:
         Raises:
             InputError: if the corpus or the lengths do not fit.
         """
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def losses(self, labels, outputs, sample_weight=None):
         """Return {name: loss} of a batch, unweighted, means as in `tfnlp.weighted_losses`."""
-        raise NotImplementedError
 
     def scores(self, labels, outputs):
-        """Return {name: (sum, weight)} of a batch; the quotient of both is the score."""
-        raise NotImplementedError
+        """Return {name: (sum, weight)} of a batch; the quotient of both is the score.
+
+        By default they are `token_scores`.
+        """
+        return token_scores(labels, outputs)
 
 
 def token_scores(labels, outputs):
@@ -72,10 +78,19 @@ def token_scores(labels, outputs):
 
     Args:
         labels: (B, L) integers.
-        outputs: a dict of `logits` (B, L, V), without label smoothing.
+        outputs: a dict of `logits` (B, L, V), without label smoothing; or of the labels'
+            `log_probabilities` (B, L), which have no accuracy.
     """
     real = ops.cast(ops.not_equal(labels, IGNORED), "float32")
+    if "logits" not in outputs:
+        total = ops.sum(outputs["log_probabilities"] * real)
+        return {"log_likelihood": (total, ops.sum(real))}
     return {
         "log_likelihood": log_likelihood(labels, outputs["logits"], real),
         "accuracy": correct(labels, outputs["logits"], real),
     }
+
+
+def accuracy(labels, logits):
+    """Return the number of labels (...) with the largest logit, and of all labels except -100."""
+    return correct(labels, logits, ops.cast(ops.not_equal(labels, IGNORED), "float32"))

@@ -6,11 +6,11 @@ Devlin et al. 2019, 'BERT', appendix A.2, as in BERT's own code (create_pretrain
 import array
 import dataclasses
 import functools
-import hashlib
 
 import numpy as np
 from absl import logging
 
+from tfnlp.objectives.segments import index_fingerprint
 from tfnlp.utils.errors import InputError
 
 # The number of texts to draw; the nearest in length is taken.
@@ -48,7 +48,7 @@ class Passages:
     choices = None  # as in `Encodings`
 
     @classmethod
-    def from_corpus(cls, corpus, template, max_length, short_share, seed):
+    def from_corpus(cls, corpus, template, max_length, short_share, seed, least_documents=1):
         """Cut all documents into passages.
 
         A passage takes sentences up to the maximum length of a pair, or, in `short_share` of
@@ -57,15 +57,10 @@ class Passages:
         half of all pairs are random.
 
         Raises:
-            InputError: if `max_length` leaves no room for two tokens, or no document has two
-                sentences.
+            InputError: if `max_length` leaves no room for two tokens, no document has two
+                sentences, or fewer than `least_documents` have a token.
         """
-        room = max_length - template.pair_size
-        if room < 2:
-            raise InputError(
-                f"max_length={max_length} leaves no room for two texts beside the "
-                f"{template.pair_size} special tokens; give at least {template.pair_size + 2}."
-            )
+        room = template.room(max_length, texts=2)
         rng = np.random.default_rng(seed)
         sentence_sizes, document_starts = array.array("i", [0]), array.array("q", [0])
         documents, counts, sizes = (array.array("i") for _ in range(3))
@@ -81,14 +76,15 @@ class Passages:
                 start += count
             sentence_sizes.extend(lengths)
             document_starts.append(document_starts[-1] + len(lengths))
-        if not documents:
+        sentence_counts = np.diff(document_starts)
+        with_text = np.count_nonzero(sentence_counts)
+        if not documents or with_text < least_documents:
             raise InputError(
-                "No document of the corpus has two sentences, so that there are no pairs of "
-                "them; keep the borders of documents, and one sentence a line, or pretrain by "
-                "masked tokens alone."
+                f"The corpus has {with_text} documents with text, {len(set(documents))} of them "
+                f"with two sentences, but pairs take {least_documents} and 1; keep the borders of "
+                "documents, and one sentence a line."
             )
-        alone = np.count_nonzero(np.diff(document_starts) == 1)
-        if alone:
+        if alone := np.count_nonzero(sentence_counts == 1):
             logging.warning(
                 "%d of %d documents have one sentence: no pairs are of them.", alone, len(corpus)
             )
@@ -109,10 +105,13 @@ class Passages:
         return self.corpus.part(document, self.ends[start] - first, self.ends[end] - first)
 
     def halves(self, index, rng):
-        """Split a passage at a random sentence boundary, and return its start, split and end."""
+        """Split a passage at a random sentence boundary.
+
+        Return its document, start, split and end.
+        """
         start = int(self.starts[index])
         end = start + int(self.counts[index])
-        return start, int(rng.integers(start + 1, end)), end
+        return int(self.documents[index]), start, int(rng.integers(start + 1, end)), end
 
     @functools.cached_property
     def _by_size(self):
@@ -122,15 +121,10 @@ class Passages:
         return order, sizes[order]
 
     def other_text(self, document, size, rng):
-        """Draw whole sentences of another document with about `size` tokens.
+        """Draw whole sentences of another document with about `size` tokens, 1 or more.
 
         The nearest in length of up to `TRIES` draws is taken. Each starts where at least as many
         tokens are left in its document, or at the start of a document if no other one has as many.
-
-        Args:
-            document: the document to avoid.
-            size: the number of tokens, 1 or more.
-            rng: a `numpy.random.Generator`.
 
         Returns:
             The document, its first sentence and the one after its last, as arguments of `text`.
@@ -153,10 +147,8 @@ class Passages:
     def fingerprint(self):
         """Return a SHA-256 of all passages."""
         template = (self.template.pair, self.template.pair_segments)
-        digest = hashlib.sha256(f"{self.corpus.fingerprint()} {template}".encode())
-        for index in (self.documents, self.starts, self.counts, self.sizes):
-            digest.update(np.ascontiguousarray(index))
-        return digest.hexdigest()
+        index = self.documents, self.starts, self.counts, self.sizes
+        return index_fingerprint(self.corpus, template, *index)
 
 
 def passage_counts(sizes, room, short_share, rng):

@@ -5,7 +5,6 @@ Yang et al. 2019, 'XLNet', sections 2.2 to 2.5; the contents follow the release 
 
 import numpy as np
 
-from tfnlp.objectives.lane_memory import lane_inputs, lane_signature
 from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.objectives.token_stream import Lane, StreamBatches, as_inputs
 from tfnlp.utils.errors import InputError
@@ -32,53 +31,46 @@ class PermutationBatches(StreamBatches):
     lanes.
 
     Args:
-        corpus, tokenizer, batch_size, max_length, seed, shuffle: as in `StreamBatches`.
+        corpus, tokenizer, batch_size, max_length, options: as in `StreamBatches`.
         objective: a `PermutationLM`.
 
     Raises:
         InputError: if the lengths do not fit together, or there are too few tokens.
     """
 
-    def __init__(
-        self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True, *, objective
-    ):
-        super().__init__(corpus, tokenizer, batch_size, max_length, seed=seed, shuffle=shuffle)
+    def __init__(self, corpus, tokenizer, batch_size, max_length, *, objective, **options):
+        options["memory"] = objective.memory
+        super().__init__(corpus, tokenizer, batch_size, max_length, **options)
         self.objective = objective
         self.template = SpecialTokenTemplate.from_tokenizer(tokenizer)
+        self.settings = [objective, self.template]
         self.first = objective.reuse_length or 0
-        self.second = max_length - self.first - self.template.pair_size  # of A and B
-        self._check_lengths()
+        # The tokens of A and B.
+        self.second = self.template.room(max_length, texts=2, taken=self.first)
         self.reach = self.first + self.second
-        if not objective.memory:
+        self._check_targets()
+        if not self.memory:
             self.check_tokens(self.reach, "a segment")
             self.rows = self.tokens // self.reach
             return
-        halves = 2 if objective.bidirectional else 1
-        if batch_size % halves:
+        self.lanes, odd = divmod(batch_size, 2 if objective.bidirectional else 1)
+        if odd:
             raise InputError(
                 f"batch_size={batch_size} must be even, as half of the lanes read backwards; or "
                 "give bidirectional=False."
             )
-        lanes = batch_size // halves
-        self.check_tokens(lanes * self.reach, f"{lanes} lanes of max_length={max_length}")
-        self.lane_size = self.tokens // lanes
+        lanes = f"{self.lanes} lanes of max_length={max_length}"
+        self.check_tokens(self.lanes * self.reach, lanes)
+        self.lane_size = self.tokens // self.lanes
         self.rows = batch_size * ((self.lane_size - self.reach) // self.first + 1)
 
-    def _check_lengths(self):
-        objective = self.objective
-        if self.second < 2:
-            raise InputError(
-                f"max_length={self.max_length} and reuse_length={objective.reuse_length} leave "
-                f"{max(self.second, 0)} tokens for two texts beside {self.template.pair_size} "
-                "special ones; give a reuse_length of about half of max_length."
-            )
+    def _check_targets(self):
         shortest = min(self.first or self.second, self.second)
         for name in ("predict_one_in", "max_span"):
-            value = getattr(objective, name)
-            if value > shortest:
+            if getattr(self.objective, name) > shortest:
                 raise InputError(
-                    f"{name}={value} is more than the {shortest} tokens of a part of a segment "
-                    f"of max_length={self.max_length}; give at most {shortest}."
+                    f"{name}={getattr(self.objective, name)} is more than the {shortest} tokens "
+                    f"of a part of a segment of max_length={self.max_length}; give a lower one."
                 )
 
     @property
@@ -87,69 +79,36 @@ class PermutationBatches(StreamBatches):
         k = self.objective.predict_one_in
         return self.first // k + self.second // k
 
-    def settings(self):
-        """Return the settings beyond those of all streams, for the fingerprint."""
-        return [self.objective, self.template]
-
-    def epoch(self, epoch=0, skip=0):
-        """Yield the batches of an epoch, without the first `skip`."""
-        stream, order = self.stream(epoch), self.window_order(epoch)
-        for number in range(skip, len(self)):
-            rng = np.random.default_rng([self.seed, epoch, number])
-            if self.objective.memory:
-                lanes, begin = self._lanes(stream), number * self.first
-                segments = [self._segment(lane, begin, rng) for lane in lanes]
-            else:
-                windows = order[number * self.batch_size : (number + 1) * self.batch_size]
-                segments = self._windows(stream, windows, rng)
-            inputs, labels = _stacked(segments)
-            if self.objective.memory:
-                inputs |= lane_inputs(len(labels), number > 0)
-            yield inputs, labels
-
-    def _lanes(self, stream):
-        """Return the lanes of an epoch, first those read forwards, then backwards."""
-        directions = (False, True) if self.objective.bidirectional else (False,)
-        starts = range(0, self.batch_size // len(directions) * self.lane_size, self.lane_size)
-        return [Lane(stream, start, self.lane_size, d) for d in directions for start in starts]
-
-    def _windows(self, stream, windows, rng):
-        """Return the segments of some windows of a stream, the second half read backwards."""
+    def batch(self, stream, examples, rng):
         segments = []
-        for row, window in enumerate(windows):
-            backward = self.objective.bidirectional and row >= len(windows) / 2
-            begin = int(window) * self.reach
-            begin = len(stream) - begin - self.reach if backward else begin
-            lane = Lane(stream, 0, len(stream), backward)
-            segments.append(self._segment(lane, begin, rng))
-        return segments
+        for row, example in enumerate(map(int, examples)):
+            if self.memory:
+                number, lane = divmod(example, self.batch_size)
+                backward, lane = divmod(lane, self.lanes)  # those read forwards come first
+                start, size, begin = lane * self.lane_size, self.lane_size, number * self.first
+            else:
+                backward = self.objective.bidirectional and row >= len(examples) / 2
+                start, size, begin = 0, len(stream), example * self.reach
+                if backward:
+                    begin = size - begin - self.reach
+            segments.append(self._segment(Lane(stream, start, size, bool(backward)), begin, rng))
+        columns = (np.stack(x).astype("int32") for x in zip(*segments, strict=True))
+        ids, segment_ids, order, targets = columns
+        inputs = as_inputs(ids, segment_ids) | {"permutation_order": order, TARGETS: targets}
+        return inputs, np.take_along_axis(ids, targets, 1)
 
     def _segment(self, lane, begin, rng):
-        """Return the arrays of a lane's segment that starts at `begin`."""
+        """Return the ids, segments, order and targets of the segment of a lane from `begin`."""
         middle, end = begin + self.first, begin + self.reach
         borders = lane.borders(middle, end)
         cut = int(rng.choice(borders)) if len(borders) else middle + self.second // 2
         other = self._elsewhere(lane, begin, end, end - cut, rng)
-        b = lane.read(cut, end) if other is None else other
-        pair, segments = self.template.around(lane.read(middle, cut), b)
-        before = lane.read(begin, middle)
-        ids = np.concatenate([before, pair])
-        chosen, order = self._draw(self._special(cut - middle), rng)
-        return {
-            "token_ids": ids,
-            "segment_ids": np.concatenate([np.zeros(self.first, "int32"), segments]),
-            "permutation_order": order,
-            TARGETS: chosen,
-        }, ids[chosen]
-
-    def _special(self, size):
-        """Return which tokens of the second part are special, (L - first,) bool.
-
-        `size` is the number of tokens of A.
-        """
-        before, between, after = (np.ones(len(part), bool) for part in self.template.pair)
-        a, b = np.zeros(size, bool), np.zeros(self.second - size, bool)
-        return np.concatenate([before, a, between, b, after])
+        a, b = lane.read(middle, cut), lane.read(cut, end) if other is None else other
+        pair, segments = self.template.around(a, b)
+        ordinary, _ = self.template.around(0 * a - 1, 0 * b - 1)  # -1 but at special tokens
+        targets, order = self._draw(ordinary >= 0, rng)
+        ids = np.concatenate([lane.read(begin, middle), pair])
+        return ids, np.concatenate([np.zeros(self.first), segments]), order, targets
 
     def _draw(self, special, rng):
         """Draw the targets (P,) of a segment, and its factorisation order (L,)."""
@@ -177,16 +136,6 @@ class PermutationBatches(StreamBatches):
         # Text of the segment itself would reveal its targets.
         return None if begin - size < place < end else lane.read(place, place + size)
 
-    def signature(self):
-        """Return the `tf.TensorSpec`s of a batch."""
-        import tensorflow as tf
-
-        ids = tf.TensorSpec((None, self.max_length), "int32")
-        targets = tf.TensorSpec((None, self.predictions), "int32")
-        names = ("token_ids", "segment_ids", "padding_mask", "permutation_order")
-        more = lane_signature() if self.objective.memory else {}
-        return dict.fromkeys(names, ids) | {TARGETS: targets} | more, targets
-
 
 def draw_context_spans(length, predict_one_in, max_span, rng):
     """Draw spans of a text, each in a context of K times its length.
@@ -198,8 +147,7 @@ def draw_context_spans(length, predict_one_in, max_span, rng):
     Args:
         length: the number of tokens of the text.
         predict_one_in: K.
-        max_span: the maximum length of a span.
-        rng: a `numpy.random.Generator`.
+        max_span, rng: the maximum length of a span, and a `numpy.random.Generator`.
 
     Returns:
         The starts of the contexts, the starts of the spans, and the lengths of the spans, (spans,)
@@ -237,22 +185,9 @@ def draw_order(targets, special, rng):
     """Draw the ranks of a part's positions in the factorisation order, (L,) int32.
 
     As in the release: ordinary tokens that are not targets come first with the same rank, so that
-    they see each other and all others see them. Targets and special tokens follow in random order,
-    each seeing those before it.
-
-    Args:
-        targets: (P,) integers.
-        special: (L,) bool.
-        rng: a `numpy.random.Generator`.
+    they see each other and all others see them. Targets (P,) and tokens where `special` (L,) is
+    true follow in random order, each seeing those before it.
     """
     late = special.copy()
     late[targets] = True
     return np.where(late, 1 + rng.permutation(len(late)), 0).astype("int32")
-
-
-def _stacked(segments):
-    """Stack segments into the inputs and labels of a batch."""
-    rows, labels = zip(*segments, strict=True)
-    inputs = {key: np.stack([row[key] for row in rows]).astype("int32") for key in rows[0]}
-    inputs |= as_inputs(inputs["token_ids"], inputs["segment_ids"])
-    return inputs, np.stack(labels).astype("int32")

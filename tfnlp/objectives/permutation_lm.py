@@ -10,10 +10,9 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from tfnlp.configs import family_name
 from tfnlp.models import config_of
-from tfnlp.objectives.lane_memory import check_memory, with_memory
-from tfnlp.objectives.objective import Objective, token_scores
+from tfnlp.objectives.lane_memory import WithLaneMemory, check_memory
+from tfnlp.objectives.objective import Objective
 from tfnlp.objectives.permutation_batches import TARGETS, PermutationBatches
 from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.text.text_arguments import check_at_least
@@ -64,11 +63,7 @@ class PermutationLM(Objective):
 
         The family must have two streams of attention.
         """
-        if config.language_model != self.head:
-            raise InputError(
-                "Permutation language modelling does not fit the family "
-                f"{family_name(config)!r}, which has one stream; give an XLNet."
-            )
+        super().check(config, tokenizer)
         SpecialTokenTemplate.from_tokenizer(tokenizer)
         if self.memory:
             check_memory(config, f"reuse_length={self.reuse_length}")
@@ -79,21 +74,7 @@ class PermutationLM(Objective):
                 )
 
     def trained(self, model, batch_size=None):
-        """Return the model to fit, which shares the weights of `model`.
-
-        Args:
-            model: a `TextModel` with the head "permutation_lm".
-            batch_size: with memory, the number of lanes over all devices.
-
-        Returns:
-            A `keras.Model` from the inputs of the batches to `logits` (B, P, V).
-        """
-        if ("memory" in model.input) != self.memory:
-            raise InputError(
-                f"reuse_length={self.reuse_length} does not fit model {model.name}, which was "
-                f"built with{'out' if self.memory else ''} memory; build it with "
-                f"memory={self.memory}."
-            )
+        """Return the model to fit, from the inputs of the batches to `logits` (B, P, V)."""
         inputs = {k: v for k, v in model.input.items() if k != "target_mapping"}
         targets = keras.Input((None,), dtype="int32", name=TARGETS)
         mapping = OneHotPositions(name="mapping")(targets, inputs["token_ids"])
@@ -101,27 +82,16 @@ class PermutationLM(Objective):
         names = ("logits", "memory") if self.memory else ("logits",)
         outputs = {name: outputs[name] for name in names}
         inner = keras.Model(inputs | {TARGETS: targets}, outputs, name=model.name)
-        return with_memory(inner, config_of(model), batch_size) if self.memory else inner
+        return WithLaneMemory(inner, config_of(model), batch_size) if self.memory else inner
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
         """Build the `PermutationBatches` of a corpus."""
-        return PermutationBatches(
-            corpus,
-            tokenizer,
-            batch_size,
-            max_length,
-            seed=seed,
-            shuffle=shuffle,
-            objective=self,
-        )
+        options = {"seed": seed, "shuffle": shuffle, "objective": self}
+        return PermutationBatches(corpus, tokenizer, batch_size, max_length, **options)
 
     def losses(self, labels, outputs, sample_weight=None):
         """Return the mean cross-entropy of the targets (B, P)."""
         return {self.loss_name: cross_entropy(labels, outputs["logits"], sample_weight)}
-
-    def scores(self, labels, outputs):
-        """Return the log-likelihood of the targets, and the accuracy."""
-        return token_scores(labels, outputs)
 
 
 class OneHotPositions(keras.layers.Layer):

@@ -7,21 +7,25 @@ import dataclasses
 from typing import ClassVar
 
 import keras
+import numpy as np
 from keras import ops
 
-from tfnlp.objectives.generator_discriminator import build_pair, check_discriminator_config
-from tfnlp.objectives.masked_lm import MaskedLM, count_hits
+from tfnlp.configs import family_name
+from tfnlp.layers import GradientDisentangledEmbedding
+from tfnlp.models import DebertaConfig, build_model, config_of
+from tfnlp.objectives.masked_lm import MaskedLM
 from tfnlp.objectives.masked_positions import predict_at_positions
 from tfnlp.objectives.masking import POSITIONS, MaskedBatches
-from tfnlp.objectives.objective import Objective
-from tfnlp.objectives.segments import Segments
-from tfnlp.objectives.special_token_template import SpecialTokenTemplate
+from tfnlp.objectives.objective import Objective, accuracy
 from tfnlp.objectives.token_replacement import ReplaceTokens, SampleTokens
 from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import cross_entropy, weighted_mean
 
 # The inputs with the original tokens at masked positions, and a random number in [0, 1) for each.
 ORIGINALS, DRAWS = "masked_ids", "draws"
+# The generator's share of the width in ELECTRA's code, and of the layers in the paper of DeBERTa
+# v3.
+WIDTH_SHARE, LAYER_SHARE = 0.25, 0.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,16 +59,11 @@ class ReplacedTokens(Objective):
     loss_name: ClassVar[str] = "replaced_tokens_loss"
 
     def __post_init__(self):
-        size = self.generator_size
-        if size is not None and not 0 < size <= 1:
+        size, weight = self.generator_size, self.discriminator_weight
+        if not weight > 0 or (size is not None and not 0 < size <= 1):
             raise InputError(
-                f"generator_size={size} must be a share of the discriminator's size, above 0 and "
-                "1 at most; give one from 0.25 to 0.5, or leave it out."
-            )
-        if not self.discriminator_weight > 0:
-            raise InputError(
-                f"discriminator_weight={self.discriminator_weight} must be above 0; leave it out "
-                "for that of the papers, 50."
+                f"generator_size={size} must be above 0 and 1 at most, or None, and "
+                f"discriminator_weight={weight} above 0."
             )
 
     @property
@@ -79,7 +78,7 @@ class ReplacedTokens(Objective):
 
     def check(self, config, tokenizer):
         """Raise an InputError if the family or the tokenizer does not fit."""
-        check_discriminator_config(config)
+        _check_family(config)
         self.masked_lm.masking(tokenizer)
 
     def build(self, config, discriminator=None, generator=None, **options):
@@ -94,30 +93,55 @@ class ReplacedTokens(Objective):
             options: options of `build_model` for both, such as `dtype`.
 
         Returns:
-            A dict of `TextModel`s, "discriminator" and "generator". `save_model` writes either as
-            a self-contained folder.
+            A dict of `TextModel`s, "discriminator" and "generator", each of which `save_model`
+            writes as a self-contained folder.
 
         Raises:
             InputError: for another family, or two models that were not trained together.
         """
-        return build_pair(config, self.generator_size, discriminator, generator, **options)
+        _check_family(config)
+        known = generator is not None
+        smaller = config_of(generator) if known else self.generator_config(config)
+        new_generator = build_model(smaller, "masked_lm", name="generator", **options)
+        tables = {"shared_embeddings": new_generator, "name": "discriminator"}
+        new_discriminator = build_model(config, self.head, **tables, **options)
+        if discriminator is not None:
+            _take_weights(new_discriminator, discriminator)
+        if known:
+            _take_weights(new_generator, generator)
+            if discriminator is not None:
+                _set_tables(new_discriminator, discriminator)
+        return {"discriminator": new_discriminator, "generator": new_generator}
+
+    def generator_config(self, config):
+        """Return the config of the generator for a discriminator.
+
+        An ELECTRA generator has a share of the width, heads and feed-forward size, and the same
+        number of layers (Clark et al. 2020, section 3.2). Its tables have the same width. A
+        DeBERTa generator has a share of the layers, and the width of the tables (He et al. 2021,
+        section 3.1). It predicts from absolute positions (`decode_masks`) if the embeddings have
+        none, as in Microsoft's code.
+        """
+        if isinstance(config, DebertaConfig):
+            return dataclasses.replace(
+                config,
+                num_layers=max(1, round(config.num_layers * (self.generator_size or LAYER_SHARE))),
+                enhanced_mask_decoder=not config.absolute_positions,
+                tie_embeddings=True,
+            )
+        size = self.generator_size or WIDTH_SHARE
+        sizes = {
+            name: max(1, round(getattr(config, name) * size))
+            for name in ("hidden_dim", "num_heads", "intermediate_dim")
+        }
+        while config.head_dim is None and sizes["hidden_dim"] % sizes["num_heads"]:
+            sizes["num_heads"] -= 1
+        return dataclasses.replace(config, **sizes)
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
-        """Build the `ReplacedBatches` of a corpus, with labels (B, P).
-
-        Raises:
-            InputError: if the tokenizer has no mask token, or `max_length` leaves no room.
-        """
-        return ReplacedBatches(
-            Segments.from_corpus(
-                corpus, SpecialTokenTemplate.from_tokenizer(tokenizer), max_length
-            ),
-            batch_size,
-            self.masked_lm.masking(tokenizer),
-            shuffle=shuffle,
-            seed=seed,
-            pad_token_id=tokenizer.pad_token_id,
-        )
+        """Build the `ReplacedBatches` of a corpus, with labels (B, P)."""
+        texts = corpus, tokenizer, batch_size, max_length
+        return self.masked_lm.batches(*texts, seed=seed, shuffle=shuffle, kind=ReplacedBatches)
 
     def trained(self, models):
         """Return the model to fit, which shares all weights with the two of `build`.
@@ -143,13 +167,9 @@ class ReplacedTokens(Objective):
         ids, replaced = ReplaceTokens(name="replace_tokens")(  # (B, L) each
             inputs["token_ids"], inputs[POSITIONS], originals, sampled
         )
-        corrupted = {
-            "token_ids": ids,
-            "segment_ids": inputs["segment_ids"],
-            "padding_mask": inputs["padding_mask"],
-        }
+        corrupted = {name: inputs[name] for name in ("segment_ids", "padding_mask")}
         outputs = {
-            "logits": models["discriminator"](corrupted)["logits"],  # (B, L)
+            "logits": models["discriminator"](corrupted | {"token_ids": ids})["logits"],  # (B, L)
             "generator_logits": generator_logits,
             "replaced": replaced,
             "padding_mask": inputs["padding_mask"],
@@ -159,14 +179,8 @@ class ReplacedTokens(Objective):
     def losses(self, labels, outputs, sample_weight=None):
         """Return both losses, before they are weighted.
 
-        Args:
-            labels: (B, P), the original tokens at masked positions, -100 where a text has fewer.
-            outputs: the outputs of the trained model.
-            sample_weight: (B,), the weights of the texts.
-
-        Returns:
-            A dict: `generator_loss`, the mean cross-entropy of masked tokens, and
-            `discriminator_loss`, the mean binary cross-entropy of all tokens except padding.
+        They are `generator_loss`, the mean cross-entropy of the masked tokens (B, P), and
+        `discriminator_loss`, the mean binary cross-entropy of all tokens except padding.
         """
         # L_MLM: -log p_G(x_i | masked text)
         generator = cross_entropy(labels, outputs["generator_logits"], sample_weight)
@@ -181,17 +195,16 @@ class ReplacedTokens(Objective):
     def scores(self, labels, outputs):
         """Return the scores of the generator and the discriminator.
 
-        Returns:
-            A dict of (sum, weight), whose quotient is the score: `masked_accuracy`, the share of
-            masked tokens that the generator predicts; `accuracy`, the share of tokens that the
-            discriminator classifies correctly; its `precision` and `recall` for replaced tokens.
+        They are `masked_accuracy`, the share of masked tokens that the generator predicts;
+        `accuracy`, the share of tokens that the discriminator classifies correctly; and its
+        `precision` and `recall` for replaced tokens.
         """
         real = ops.cast(outputs["padding_mask"], "bool")  # (B, L)
         replaced = ops.cast(outputs["replaced"], "bool")
         predicted = outputs["logits"] > 0
         hits = predicted & replaced & real
         return {
-            "masked_accuracy": count_hits(labels, outputs["generator_logits"]),
+            "masked_accuracy": accuracy(labels, outputs["generator_logits"]),
             "accuracy": (_count(ops.equal(predicted, replaced) & real), _count(real)),
             "precision": (_count(hits), _count(predicted & real)),
             "recall": (_count(hits), _count(replaced & real)),
@@ -215,6 +228,38 @@ class ReplacedBatches(MaskedBatches):
 
         inputs, labels = super().signature()
         return inputs | {ORIGINALS: labels, DRAWS: tf.TensorSpec((None, None), "float32")}, labels
+
+
+def _check_family(config):
+    """Raise an InputError for a family without a generator and a discriminator."""
+    if not config.shares_embeddings:
+        raise InputError(
+            f"Replaced-token detection does not fit the family {family_name(config)!r}; give an "
+            "ELECTRA or a DeBERTa, or another objective."
+        )
+
+
+def _take_weights(model, source):
+    """Copy the weights of a model with the same config, by their paths."""
+    values = {weight.path: weight for weight in source.weights}
+    for weight in model.weights:
+        if weight.path in values:
+            weight.assign(values[weight.path])
+
+
+def _set_tables(model, source):
+    """Set a discriminator's embedding tables to those of `source`.
+
+    The generator shares part of them.
+    """
+    embeddings, source_embeddings = model.get_layer("embeddings"), source.get_layer("embeddings")
+    if isinstance(embeddings, GradientDisentangledEmbedding):
+        embeddings.set_sums({name: getattr(source_embeddings, name) for name in embeddings.sums()})
+    elif not np.array_equal(embeddings.token_table, source_embeddings.token_table):
+        raise InputError(
+            "The generator and the discriminator have other embeddings, so that they were not "
+            "trained together; give the generator of this discriminator, or none."
+        )
 
 
 def _count(flags):

@@ -6,8 +6,6 @@ import hashlib
 
 import numpy as np
 
-from tfnlp.utils.errors import InputError
-
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Segments:
@@ -47,17 +45,11 @@ class Segments:
         Raises:
             InputError: if `max_length` leaves no room.
         """
-        room = max_length - template.single_size
-        if room < 1:
-            raise InputError(
-                f"max_length={max_length} leaves no room for text beside the "
-                f"{template.single_size} special tokens; give at least {template.single_size + 1}."
-            )
+        room = template.room(max_length, texts=1)
         documents, starts, sizes = (array.array("i") for _ in range(3))
         for document in range(len(corpus)):
             start = 0
-            sentences = corpus.sentence_lengths(document)
-            for end in stretch_ends(sentences, room, packed):
+            for end in stretch_ends(corpus.sentence_lengths(document), room, packed):
                 documents.append(document)
                 starts.append(start)
                 sizes.append(end - start)
@@ -84,23 +76,17 @@ class Segments:
     def fingerprint(self):
         """Return a SHA-256 of all texts."""
         template = (self.template.single, self.template.single_segment)
-        digest = hashlib.sha256(f"{self.corpus.fingerprint()} {template}".encode())
-        for index in (self.documents, self.starts, self.sizes):
-            digest.update(np.ascontiguousarray(index))
-        return digest.hexdigest()
+        return index_fingerprint(self.corpus, template, self.documents, self.starts, self.sizes)
 
 
 def stretch_ends(sizes, room, packed=True):
-    """Return the ends of a document's segments.
+    """Return the ends of a document's segments, a list of ints, in tokens of the document.
 
     Args:
         sizes: the number of tokens of each sentence.
         room: the maximum number of tokens of a segment; a longer sentence is cut, and its rest is
             joined with the next sentence if `packed`.
         packed: whether a segment may have several sentences.
-
-    Returns:
-        A list of ints, in tokens of the document.
     """
     ends, start, end = [], 0, 0
     for size in sizes:
@@ -115,11 +101,7 @@ def stretch_ends(sizes, room, packed=True):
 
 
 def pad(rows, pad_token_id):
-    """Return rows of (token ids, segment ids) as model inputs.
-
-    Args:
-        rows: a list of pairs of (n,) int32.
-        pad_token_id: the id of padding.
+    """Return rows of (token ids, segment ids), (n,) int32 each, as model inputs.
 
     Returns:
         A dict of `token_ids`, `segment_ids` and `padding_mask`, (B, L) int32 each.
@@ -127,9 +109,16 @@ def pad(rows, pad_token_id):
     lengths = np.array([len(ids) for ids, _ in rows])
     mask = np.arange(lengths.max()) < lengths[:, None]
     inputs = {"padding_mask": mask.astype("int32")}
-    for name, fill, values in zip(
-        ("token_ids", "segment_ids"), (pad_token_id, 0), zip(*rows, strict=True), strict=True
-    ):
+    fills = {"token_ids": pad_token_id, "segment_ids": 0}
+    for (name, fill), values in zip(fills.items(), zip(*rows, strict=True), strict=True):
         inputs[name] = np.full(mask.shape, fill, "int32")
         inputs[name][mask] = np.concatenate(values)
     return inputs
+
+
+def index_fingerprint(corpus, template, *columns):
+    """Return a SHA-256 of texts that an index of arrays cuts from a corpus."""
+    digest = hashlib.sha256(f"{corpus.fingerprint()} {template}".encode())
+    for column in columns:
+        digest.update(np.ascontiguousarray(column))
+    return digest.hexdigest()

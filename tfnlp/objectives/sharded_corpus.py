@@ -36,7 +36,7 @@ class ShardedCorpus:
     Raises:
         InputError: if the folder is not a complete prepared corpus, a shard is missing, truncated
             or of another corpus, or it was prepared with another tokenizer. Damage within a shard
-            is detected when it is read.
+            is detected when it is read, by any of the methods.
     """
 
     def __init__(self, folder, tokenizer=None):
@@ -75,24 +75,13 @@ class ShardedCorpus:
         return np.diff(self._tokens[self._records])
 
     def document(self, index):
-        """Return the ids of a document, (tokens,) int32.
-
-        Raises:
-            InputError: if one of its records is damaged.
-        """
-        return _joined([ids for ids, _ in self._read(*self._range(index))])
+        """Return the ids of a document, (tokens,) int32."""
+        return self.part(index, 0, int(self._tokens[-1]))
 
     def part(self, index, start, stop):
         """Return the ids of a document from `start` to before `stop`, (tokens,) int32.
 
         The range is cut to the document. Only the records that hold it are read.
-
-        Args:
-            index: the document.
-            start, stop: 0 or more.
-
-        Raises:
-            InputError: if one of those records is damaged.
         """
         first, end = self._range(index)
         begins = self._tokens[first : end + 1] - self._tokens[first]
@@ -100,15 +89,11 @@ class ShardedCorpus:
             return np.zeros(0, "int32")
         a = int(np.searchsorted(begins, start, side="right")) - 1
         b = int(np.searchsorted(begins[:-1], stop))
-        ids = _joined([ids for ids, _ in self._read(first + a, first + b)])
+        ids = np.concatenate([ids for ids, _ in self._read(first + a, first + b)])
         return ids[start - begins[a] : stop - begins[a]]
 
     def sentences(self, index):
-        """Return the sentences of a document, a list of (tokens,) int32.
-
-        Raises:
-            InputError: if one of its records is damaged.
-        """
+        """Return the sentences of a document, a list of (tokens,) int32."""
         sentences = []
         for ids, lengths in self._read(*self._range(index)):
             ends = np.cumsum(lengths)
@@ -119,9 +104,6 @@ class ShardedCorpus:
         """Return the number of tokens of each sentence of a document, (sentences,) int64.
 
         No document is read. The first call loads the lengths of all sentences, at 4 bytes each.
-
-        Raises:
-            InputError: if the lengths are missing or damaged.
         """
         lengths, firsts = self._sentence_lengths
         first, end = self._range(index)
@@ -175,15 +157,8 @@ class ShardedCorpus:
                     raise ValueError("it holds another document")
                 records.append((ids, lengths))
         except (OSError, ValueError) as e:
-            raise self._damaged(shard, record - before, e) from None
+            raise InputError(
+                f"{shard_path(self.folder, shard, 'tfrecord')}, record {record - before} (counted "
+                f"from 0), cannot be read ({e}); {MEND}"
+            ) from None
         return records
-
-    def _damaged(self, shard, record, why):
-        return InputError(
-            f"{shard_path(self.folder, shard, 'tfrecord')}, record {record} (counted from 0), "
-            f"cannot be read ({why}); {MEND}"
-        )
-
-
-def _joined(parts):
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)

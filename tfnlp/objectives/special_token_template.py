@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from tfnlp.text.continuations import unframed_ids
 from tfnlp.utils.errors import InputError
 
 
@@ -12,9 +13,9 @@ class SpecialTokenTemplate:
     """The special-token template of a tokenizer, for texts that are ids already.
 
     Args:
-        single: two lists of (id, segment): before and after a text.
+        single: two tuples of (id, segment): before and after a text.
         single_segment: the segment of the tokens of a single text.
-        pair: three lists of (id, segment): before, between and after two texts.
+        pair: three tuples of (id, segment): before, between and after two texts.
         pair_segments: the segments of the tokens of both texts.
     """
 
@@ -25,30 +26,39 @@ class SpecialTokenTemplate:
 
     @classmethod
     def from_tokenizer(cls, tokenizer):
-        """Infer the template of a tokenizer of `tfnlp.text`.
+        """Infer the template of a tokenizer of `tfnlp.text` from a word alone and in a pair.
 
         Raises:
             InputError: if the tokenizer has no ordinary token, so that its template cannot be
                 inferred.
         """
-        special, unknown = set(tokenizer.special_token_ids), tokenizer.unknown_token_id
+        special = list(tokenizer.special_token_ids)
         for word in ("a", "e", "o", "1", ".", "이", "다", "b", "c", "d"):
-            ids = tokenizer.encode([word])[0].token_ids
+            single, pair = tokenizer.encode([word])[0], tokenizer.encode([word], [word])[0]
+            places = np.flatnonzero(~np.isin(pair.token_ids, special))
             # In a partly known word such as "▁<unk>", the unknown token would be taken
             # for a special one.
-            if unknown not in ids and any(i not in special for i in ids):
+            if len(places) and tokenizer.unknown_token_id not in single.token_ids:
                 break
         else:
             raise InputError(
                 "The tokenizer has neither a letter nor a digit, so its special tokens cannot be "
                 "inferred; give one that was trained on text."
             )
-        single, pair = tokenizer.encode([word])[0], tokenizer.encode([word], [word])[0]
-        (before, segment, after) = _split(single, special, 1)
-        (first, first_segment, between, second_segment, last) = _split(pair, special, 2)
-        return cls(
-            (before, after), segment, (first, between, last), (first_segment, second_segment)
-        )
+        first, second = np.split(places, 2)
+
+        def around(encoding, *texts):
+            """Return the special tokens before, between and after texts at these places."""
+            columns = (map(int, x) for x in (encoding.token_ids, encoding.segment_ids))
+            tokens = list(zip(*columns, strict=True))
+            starts = [0, *(text[-1] + 1 for text in texts)]
+            ends = [*(text[0] for text in texts), len(tokens)]
+            return tuple(tuple(tokens[a:b]) for a, b in zip(starts, ends, strict=True))
+
+        alone = np.flatnonzero(~np.isin(single.token_ids, special))
+        segments = tuple(int(pair.segment_ids[text[0]]) for text in (first, second))
+        segment = int(single.segment_ids[alone[0]])
+        return cls(around(single, alone), segment, around(pair, first, second), segments)
 
     @property
     def single_size(self):
@@ -60,49 +70,36 @@ class SpecialTokenTemplate:
         """The number of special tokens around two texts."""
         return sum(map(len, self.pair))
 
-    def around(self, ids, pair_ids=None):
-        """Add the special tokens to one text or two.
+    def room(self, max_length, texts, taken=0):
+        """Return the number of tokens of 1 or 2 texts for which `max_length` ids have room.
 
-        Args:
-            ids: (n,) int32.
-            pair_ids: (m,) int32, the second text; or None.
-
-        Returns:
-            The token ids and the segment ids, int32.
+        Raises:
+            InputError: if there is none for a token of each text beside the special tokens and
+                `taken` others.
         """
+        size = taken + (self.single_size if texts == 1 else self.pair_size)
+        if max_length < size + texts:
+            raise InputError(
+                f"max_length={max_length} leaves no room for text beside {size} other tokens; "
+                f"give at least {size + texts}."
+            )
+        return max_length - size
+
+    def around(self, ids, pair_ids=None):
+        """Return the token ids and segment ids, int32, of one text (n,) or two (n,) and (m,)."""
         if pair_ids is None:
-            parts, texts, segments = self.single, (ids,), (self.single_segment,)
+            (before, *after), texts, segments = self.single, (ids,), (self.single_segment,)
         else:
-            parts, texts, segments = self.pair, (ids, pair_ids), self.pair_segments
-        token_ids, segment_ids = [], []
-        for number, part in enumerate(parts):
-            token_ids.append([token for token, _ in part])
-            segment_ids.append([segment for _, segment in part])
-            if number < len(texts):
-                token_ids.append(texts[number])
-                segment_ids.append(np.full(len(texts[number]), segments[number]))
+            (before, *after), texts, segments = self.pair, (ids, pair_ids), self.pair_segments
+        token_ids, segment_ids = ([part[i] for part in before] for i in (0, 1))
+        token_ids, segment_ids = [token_ids], [segment_ids]
+        for text, segment, special in zip(texts, segments, after, strict=True):
+            token_ids += [text, [token for token, _ in special]]
+            segment_ids += [np.full(len(text), segment), [s for _, s in special]]
         return tuple(np.concatenate(x).astype("int32") for x in (token_ids, segment_ids))
 
 
-def _split(encoding, special, texts):
-    """Split an encoding into groups of special tokens and, between them, each text's segment."""
-    parts, inside = [[]], False
-    for token, segment in zip(encoding.token_ids, encoding.segment_ids, strict=True):
-        if token in special:
-            if inside:
-                parts.append([])
-            inside = False
-            parts[-1].append((int(token), int(segment)))
-        elif not inside or segment != parts[-1]:
-            if inside:  # no special token between two texts, as in GPT
-                parts.append([])
-            inside = True
-            parts.append(int(segment))
-    if inside:
-        parts.append([])
-    if len(parts) != 2 * texts + 1:
-        raise InputError(
-            f"The tokenizer encodes {texts} texts as {encoding.token_ids}, where no special token "
-            "separates them; give another tokenizer."
-        )
-    return [tuple(part) if isinstance(part, list) else part for part in parts]
+def plain_ids(tokenizer, texts):
+    """Return the ids of each text without special tokens around it, a list of lists."""
+    before, after = SpecialTokenTemplate.from_tokenizer(tokenizer).single
+    return unframed_ids(tokenizer, texts, len(before), len(after))

@@ -27,27 +27,21 @@ def read_texts(paths, text_column="sentence", documents="lines"):
         InputError: if a file is missing, broken or not UTF-8, or holds no text.
     """
     for path in paths:
-        has_text = False
-        if documents == "lines":
+        if documents == "lines":  # unlike the other separators, refuses an empty file
             texts = read_every_text(path, text_column)
         else:
             texts = read_documents([path], documents, text_column)
-        for text in texts:
-            if text := text.strip():
-                has_text = True
-                yield text
-        if not has_text:
+        text = None
+        for text in filter(None, map(str.strip, texts)):
+            yield text
+        if text is None:
             raise InputError(f"{path} holds no text, only empty lines; give a file of texts.")
 
 
 def encode_texts(texts, tokenizer, max_length):
-    """Encode texts as ids, holding only some of them in memory at a time.
+    """Encode an iterable of texts as ids, holding only some of them in memory at a time.
 
-    Args:
-        texts: an iterable of strings, such as from `read_texts`.
-        tokenizer: see `tfnlp.text`.
-        max_length: the maximum number of tokens of a text; the rest of a longer one becomes
-            another text.
+    The rest of a text of more than `max_length` tokens becomes another text.
 
     Returns:
         `Encodings`, and the SHA-256 of the texts.

@@ -83,5 +83,4 @@ class ReplaceTokens(keras.layers.Layer):
         return ops.where(chosen, new, token_ids), ops.cast(other, "int32")
 
     def compute_output_spec(self, token_ids, positions, originals, sampled):
-        spec = keras.KerasTensor(token_ids.shape, dtype="int32")
-        return spec, keras.KerasTensor(token_ids.shape, dtype="int32")
+        return tuple(keras.KerasTensor(token_ids.shape, dtype="int32") for _ in range(2))

@@ -1,5 +1,6 @@
 """Streams of concatenated documents, and batches of their segments."""
 
+import abc
 import dataclasses
 import functools
 import hashlib
@@ -7,6 +8,7 @@ import math
 
 import numpy as np
 
+from tfnlp.objectives.lane_memory import lane_inputs
 from tfnlp.text.batches import LengthBatches
 from tfnlp.text.special_tokens import end_token_id
 from tfnlp.utils.errors import InputError
@@ -95,35 +97,37 @@ class Lane:
     size: int
     backward: bool = False
 
+    @property
+    def _stop(self):
+        return self.start + self.size
+
     def read(self, begin, end):
         """Return the ids from `begin` to before `end` in reading order, int32."""
-        stop = self.start + self.size
         if self.backward:
-            return self.stream.read(stop - end, stop - begin)[::-1]
+            return self.stream.read(self._stop - end, self._stop - begin)[::-1]
         return self.stream.read(self.start + begin, self.start + end)
 
     def borders(self, begin, end):
         """Return the sentence boundaries strictly between `begin` and `end`, in reading order."""
-        stop = self.start + self.size
         if self.backward:
-            return (stop - self.stream.borders(stop - end, stop - begin))[::-1]
+            return (self._stop - self.stream.borders(self._stop - end, self._stop - begin))[::-1]
         return self.stream.borders(self.start + begin, self.start + end) - self.start
 
     def sentence_start(self, place):
         """Return where the sentence at `place` begins in reading order, at least 0."""
-        stop = self.start + self.size
         if self.backward:
-            return max(0, stop - self.stream.sentence(stop - 1 - place)[1])
+            return max(0, self._stop - self.stream.sentence(self._stop - 1 - place)[1])
         return max(0, self.stream.sentence(self.start + place)[0] - self.start)
 
 
-class StreamBatches:
+class StreamBatches(abc.ABC):
     """Batches from a stream of a corpus, with a new document order in each epoch.
 
     They have the interface of `LengthBatches` for `tfnlp.training.fit`. The batches of an epoch
-    depend on the seed and the epoch alone, and any batch can be built without those before it. A
-    subclass sets `rows`, the number of examples of an epoch, and defines `epoch`, `signature` and
-    `settings`.
+    depend on the seed and the epoch alone, and any batch can be built without those before it.
+    With memory row b of each batch continues lane b of the stream; without, segments are examples
+    in random order. A subclass sets `rows`, the number of examples of an epoch, and `settings`,
+    those beyond the arguments here, and defines `batch`.
 
     Args:
         corpus: a `Corpus`, or one on disk.
@@ -132,14 +136,18 @@ class StreamBatches:
         max_length: L.
         seed: the seed of the order and all other draws.
         shuffle: whether the document order is random; else it is that of the corpus.
+        memory: whether the stream is cut into lanes.
     """
 
-    def __init__(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
+    def __init__(
+        self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True, memory=False
+    ):
         self.corpus = corpus
         self.batch_size = batch_size
         self.max_length = max_length
         self.seed = seed
         self.shuffle = shuffle
+        self.memory = memory
         self.pad_token_id = tokenizer.pad_token_id
         self.end_token_id = end_token_id(tokenizer)
         self.tokens = len(self.stream(0))
@@ -163,16 +171,40 @@ class StreamBatches:
             documents = np.random.default_rng([self.seed, epoch]).permutation(documents)
         return TokenStream(self.corpus, documents, self.end_token_id, self.batch_size)
 
-    def window_order(self, epoch):
-        """Return the order of an epoch's examples if they are independent: (rows,) integers."""
-        # Differs from the seeds of the document order and of the draws of a batch.
-        rng = np.random.default_rng([self.seed, epoch, 0, 1])
-        return rng.permutation(self.rows) if self.shuffle else np.arange(self.rows)
+    def epoch(self, epoch=0, skip=0):
+        """Yield the batches of an epoch, without the first `skip`."""
+        stream, order = self.stream(epoch), np.arange(self.rows)
+        if self.shuffle and not self.memory:
+            # Differs from the seeds of the document order and of the draws of a batch.
+            order = np.random.default_rng([self.seed, epoch, 0, 1]).permutation(order)
+        for number in range(skip, len(self)):
+            examples = order[number * self.batch_size : (number + 1) * self.batch_size]
+            rng = np.random.default_rng([self.seed, epoch, number])
+            inputs, labels = self.batch(stream, examples, rng)
+            if self.memory:
+                inputs |= lane_inputs(len(labels), number > 0)
+            yield inputs, labels
+
+    @abc.abstractmethod
+    def batch(self, stream, examples, rng):
+        """Return the inputs and labels of some examples, by their numbers.
+
+        With memory example n is segment n // B of lane n % B.
+        """
+
+    def signature(self):
+        """Return the `tf.TensorSpec`s of a batch, from the first one."""
+        import tensorflow as tf
+
+        def spec(x):
+            return tf.TensorSpec((None, *x.shape[1:]), x.dtype)
+
+        return tf.nest.map_structure(spec, next(self.epoch()))
 
     def fingerprint(self):
         """Return a SHA-256 of all that determines the batches of every epoch."""
-        settings = [self.batch_size, self.max_length, self.seed, self.shuffle]
-        settings += [self.pad_token_id, self.end_token_id, *self.settings()]
+        settings = [self.batch_size, self.max_length, self.seed, self.shuffle, self.memory]
+        settings += [self.pad_token_id, self.end_token_id, *self.settings]
         text = f"{type(self).__name__} {self.corpus.fingerprint()} {settings}"
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -10,3 +10,9 @@ def counted(number, thing, things=None):
         things: the plural; `thing` with an s where None.
     """
     return f"{number:,} {thing if number == 1 else things or f'{thing}s'}"
+
+
+def aligned(rows):
+    """Return rows of strings as lines, with columns aligned at the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.rjust, row, widths)) for row in rows]

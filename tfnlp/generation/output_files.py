@@ -1,7 +1,8 @@
-"""Translation of many texts to a file, with resume and scores."""
+"""Files of generated texts and translations, with resume and scores."""
 
 import json
 import pathlib
+import sys
 
 from absl import logging
 
@@ -9,7 +10,31 @@ from tfnlp.tasks.reference_scores import text_scores
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import json_text, make_folder, write_text
 
-COLUMNS = ("source", "translation")
+
+def write_generated(path, prompts, outputs):
+    """Write texts to a .tsv, or to a .jsonl with their token ids, one line each.
+
+    Args:
+        path: of the file.
+        prompts: a list of strings.
+        outputs: a list of `Generated` for each.
+    """
+    pairs = [(p, x) for p, texts in zip(prompts, outputs, strict=True) for x in texts]
+    if pathlib.Path(path).suffix == ".tsv":
+        rows = [(p, x.text, "yes" if x.ended else "no", _shown(x.score)) for p, x in pairs]
+        _write_table(path, [("prompt", "text", "ended", "score"), *rows])
+    else:
+        lines = (json_text({"prompt": prompt, **vars(output)}) for prompt, output in pairs)
+        write_text(path, "".join(f"{line}\n" for line in lines))
+    print(f"Wrote {path}.", file=sys.stderr)
+
+
+def print_generated(prompts, outputs):
+    """Print each prompt with its continuation, after the score in beam search."""
+    for prompt, texts in zip(prompts, outputs, strict=True):
+        for output in texts:
+            score = "" if output.score is None else f"{output.score:.4f}\t"
+            print(f"{score}{prompt}{output.text}")
 
 
 def score_translations(translator, texts, path, tokenize="13a"):
@@ -25,14 +50,13 @@ def score_translations(translator, texts, path, tokenize="13a"):
         `bleu`, `chrf` and their signatures, by sacrebleu.
     """
     translations = [texts_of_source[0].text for texts_of_source in translator(texts.sources)]
-    rows = [("source", "reference", "translation")]
-    rows += zip(texts.sources, texts.targets, translations, strict=True)
-    write_text(path, "".join("\t".join(map(one_line, row)) + "\n" for row in rows))
+    rows = zip(texts.sources, texts.targets, translations, strict=True)
+    _write_table(path, [("source", "reference", "translation"), *rows])
     scores = text_scores(texts.targets, translations, tokenize)
     return {name: value for name, value in scores.items() if name.startswith(("bleu", "chrf"))}
 
 
-def translate_file(translator, sources, rows, path, made_from, columns=COLUMNS):
+def translate_file(translator, sources, rows, path, made_from, columns=("source", "translation")):
     """Translate texts into a .tsv of source, translation and `score`, the best first.
 
     Each text is appended to PATH.part once it is done; a killed run resumes from there.
@@ -56,12 +80,10 @@ def translate_file(translator, sources, rows, path, made_from, columns=COLUMNS):
         if number not in finished:
             finished[number] = [(text.text, text.score, text.ended) for text in texts]
             _append(part, (number, finished[number]))
-    lines = ["\t".join([*columns, "score"])]
+    lines = [(*columns, "score")]
     for number, source in enumerate(sources):
-        for text, score, _ in finished[number]:
-            shown = "" if score is None else f"{score:.6f}"
-            lines.append(f"{one_line(source)}\t{one_line(text)}\t{shown}")
-    write_text(path, "".join(f"{line}\n" for line in lines))
+        lines += [(source, text, _shown(score)) for text, score, _ in finished[number]]
+    _write_table(path, lines)
     part.unlink(missing_ok=True)
     warn_of_cut((ended for texts in finished.values() for _, _, ended in texts), translator)
 
@@ -77,6 +99,15 @@ def warn_of_cut(ended, translator):
 def one_line(text):
     """Return a text without tabs and line breaks, for a column."""
     return " ".join(text.replace("\t", " ").splitlines())
+
+
+def _write_table(path, rows):
+    """Write rows of strings to a .tsv."""
+    write_text(path, "".join("\t".join(map(one_line, row)) + "\n" for row in rows))
+
+
+def _shown(score):
+    return "" if score is None else f"{score:.6f}"
 
 
 def _read_part(part, made_from):

@@ -1,12 +1,16 @@
-"""Files of translations, which a killed run goes on with, and their scores."""
+"""Files of generated texts and translations, which a killed run goes on with, and scores."""
 
 import json
 from types import SimpleNamespace
 
 import pytest
 
+from tfnlp.generation.output_files import (
+    score_translations,
+    translate_file,
+    write_generated,
+)
 from tfnlp.generation.search_algorithms import SearchSettings
-from tfnlp.generation.translation_file import score_translations, translate_file
 from tfnlp.tasks import ParallelTexts
 from tfnlp.text.continuations import Generated, blank_texts
 from tfnlp.utils.generation_settings import Beam, Constraints, Greedy, Sample
@@ -95,3 +99,21 @@ def test_scores_are_those_of_sacrebleu_and_the_texts_are_written(tmp_path):
     assert set(found) == {"bleu", "bleu_signature", "chrf", "chrf_signature"}
     assert path.read_text().splitlines()[2] == "no\tyes\tNO"
     json.dumps(found)
+
+
+def test_each_text_is_written_on_a_line(tmp_path):
+    texts = [Generated(" is\n\tgood.", (5, 6), True, -0.25), Generated(" is", (5,), False, None)]
+    write_generated(tmp_path / "written.tsv", ["it"], [texts])
+    header, *rows = (tmp_path / "written.tsv").read_text().splitlines()
+    assert header == "prompt\ttext\tended\tscore"
+    assert rows == ["it\t is  good.\tyes\t-0.250000", "it\t is\tno\t"]
+    write_generated(tmp_path / "written.jsonl", ["it"], [texts])
+    first, second = (tmp_path / "written.jsonl").read_text().splitlines()
+    assert json.loads(first) == {
+        "prompt": "it",
+        "text": " is\n\tgood.",
+        "token_ids": [5, 6],
+        "ended": True,
+        "score": -0.25,
+    }
+    assert json.loads(second)["score"] is None

@@ -1,13 +1,15 @@
-"""Batches of text pairs."""
+"""Text pairs: texts, labels and batches, and lengths that do not tell the label."""
 
 import collections
 
 import numpy as np
 import pytest
 
-from tfnlp.models import AlbertConfig, BertConfig, Gpt2Config, RobertaConfig
-from tfnlp.objectives import Corpus, MaskedLM, NextSentence, SentenceOrder
-from tfnlp.objectives.text_pairs import truncate_pair
+from tests.objectives.small import TEMPLATE, numbered
+from tfnlp.models import AlbertConfig, BertConfig, RobertaConfig
+from tfnlp.objectives import Corpus, NextSentence, SentenceOrder
+from tfnlp.objectives.passages import Passages
+from tfnlp.objectives.sentence_pairs import truncate_pair
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 
@@ -16,17 +18,68 @@ TOKENIZER = WordPieceTokenizer(
 )
 
 
-def numbered(*documents):
-    """Documents of sentences of these sizes, whose tokens are numbered through the corpus."""
-    ids = iter(range(10, 10_000))
-    return Corpus.from_documents(
-        [[[next(ids) for _ in range(n)] for n in sizes] for sizes in documents]
-    )
-
-
 def many(documents=40, seed=0):
     rng = np.random.default_rng(seed)
     return numbered(*(rng.integers(1, 9, rng.integers(2, 12)) for _ in range(documents)))
+
+
+def test_pairs_are_the_next_sentences_or_of_another_document():
+    corpus = numbered([3, 2, 4], [1, 1], [], [6])
+    passages = Passages.from_corpus(corpus, TEMPLATE, 40, 0.0, seed=0)
+    assert passages.counts.tolist() == [3, 2] and passages.lengths.tolist() == [12, 5]
+    rng, found = np.random.default_rng(0), collections.Counter()
+    for _ in range(4000):
+        first, second, label = NextSentence().draw(passages, 0, rng)
+        found[tuple(first), tuple(second), label] += 1
+    a, b, c = (tuple(s) for s in corpus.sentences(0))
+    _, e = (tuple(s) for s in corpus.sentences(1))
+    (f,) = (tuple(s) for s in corpus.sentences(3))
+    # Only `f` has the 6 tokens that are due after `a`, and the 4 after `a + b`.
+    expected = {(a, b + c, 0), (a + b, c, 0), (a, f, 1), (a + b, f, 1)}
+    expected = dict.fromkeys(expected, 1 / 4)
+    assert found.keys() == expected.keys()
+    for key, share in expected.items():
+        assert abs(found[key] / 4000 - share) < 3 * np.sqrt(share * (1 - share) / 4000), key
+    # One token is due: of 16 sentences the nearest, which lack `b` in (8 / 9)^16 of all cases.
+    drawn = (NextSentence().draw(passages, 1, rng)[1:] for _ in range(4000))
+    drawn = collections.Counter((tuple(text), label) for text, label in drawn)
+    assert drawn.keys() <= {(e, 0), (a, 1), (b, 1), (c, 1), (f, 1)}
+    share = (1 - (8 / 9) ** 16) / 2
+    assert abs(drawn[b, 1] / 4000 - share) < 3 * np.sqrt(share * (1 - share) / 4000)
+    swapped = collections.Counter()
+    for _ in range(4000):
+        first, second, label = SentenceOrder().draw(passages, 0, rng)
+        swapped[tuple(first), tuple(second), label] += 1
+    texts = [(a, b + c), (a + b, c)]
+    assert swapped.keys() == {(*t, 0) for t in texts} | {(*t[::-1], 1) for t in texts}
+    for count in swapped.values():
+        assert abs(count / 4000 - 0.25) < 3 * np.sqrt(0.25 * 0.75 / 4000)
+
+
+@pytest.mark.parametrize("most_sentences", [7, 60], ids=["below the room", "above the room"])
+@pytest.mark.parametrize("objective", [NextSentence(), SentenceOrder()])
+def test_lengths_do_not_tell_the_label(objective, most_sentences):
+    """The best guess by both lengths, from half of the pairs, of the other half."""
+    rng, length = np.random.default_rng(0), 512
+    documents = [
+        [np.zeros(int(size) + 1, "int32") for size in rng.gamma(3, 8, sentences)]
+        for sentences in rng.integers(2, most_sentences, 6000)
+    ]
+    passages = Passages.from_corpus(
+        Corpus.from_documents(documents), TEMPLATE, length, 0.1, seed=0
+    )
+    pairs = []
+    for index in range(len(passages)):
+        *texts, label = objective.draw(passages, index, rng)
+        texts = truncate_pair(*texts, passages.sizes[index], rng)
+        pairs.append((*map(len, texts), label))
+    first, second, labels = rng.permutation(pairs).T
+    full = first + second == length - TEMPLATE.pair_size
+    _, cells = np.unique(np.stack([first // 16, second // 16, full]), axis=1, return_inverse=True)
+    learned, tried = np.split(np.arange(len(labels)), [len(labels) // 2])
+    votes = np.bincount(cells[learned], 2 * labels[learned] - 1, cells.max() + 1)
+    right = np.mean((votes[cells[tried]] > 0) == labels[tried])
+    assert abs(right - 0.5) < 3 * 0.5 / np.sqrt(len(tried)) + 0.01
 
 
 def test_pairs_are_cut_a_token_at_a_time_from_the_longer():
@@ -90,32 +143,6 @@ def test_batches_are_templated_masked_and_balanced(objective):
     assert max(lengths) == max(batches.lengths) == 20
 
 
-@pytest.mark.parametrize("objective", [NextSentence(), SentenceOrder()])
-def test_batches_depend_on_seed_epoch_and_number_alone(objective):
-    def batches(seed=5, length=20, given=objective):
-        return given.batches(many(), TOKENIZER, 4, length, seed=seed)
-
-    def flat(batch):
-        inputs, y = batch
-        return {key: np.asarray(x).tolist() for key, x in (inputs | y).items()}
-
-    first = list(map(flat, batches().epoch(3)))
-    assert list(map(flat, batches().epoch(3, skip=5))) == first[5:]
-    found = [flat(batch) for batch in batches().dataset(lambda: 3, skip=len(first) - 2)]
-    assert found == first[-2:]
-    assert list(map(flat, batches().epoch(4))) != first
-    other = SentenceOrder() if isinstance(objective, NextSentence) else NextSentence()
-    words = type(objective)(MaskedLM("words"))
-    prints = [
-        given.fingerprint()
-        for given in (
-            *(batches(), batches(), batches(seed=6), batches(length=19)),
-            *(batches(given=other), batches(given=words)),
-        )
-    ]
-    assert prints[0] == prints[1] and len(set(prints)) == 5
-
-
 def test_pairs_are_padded_to_a_fixed_length():
     batches = NextSentence().batches(many(), TOKENIZER, 4, 20)
     batches.fixed_length = 24
@@ -128,21 +155,19 @@ def test_pairs_are_padded_to_a_fixed_length():
 def test_corpora_without_pairs_are_refused():
     lone, one = numbered([3], [4], [], [2]), numbered([3, 2, 4, 2])
     for objective in (NextSentence(), SentenceOrder()):
-        with pytest.raises(InputError, match="No document of the corpus has two sentences, so"):
+        with pytest.raises(InputError, match="3 documents with text, 0 of them with two sentence"):
             objective.batches(lone, TOKENIZER, 4, 20)
-        with pytest.raises(InputError, match="max_length=4 leaves no room for two texts beside"):
+        with pytest.raises(InputError, match="max_length=4 leaves no room for text beside 3 "):
             objective.batches(one, TOKENIZER, 4, 4)
         for config in (RobertaConfig(), Gpt2Config()):
             with pytest.raises(InputError, match="head='pretraining' does not fit"):
                 objective.check(config, TOKENIZER)
         for config in (BertConfig(), AlbertConfig()):
             objective.check(config, TOKENIZER)
-    with pytest.raises(InputError, match="The corpus is one document, so that there is no text"):
+    with pytest.raises(InputError, match=r"1 documents with text, 1 of them .* pairs take 2"):
         NextSentence().batches(one, TOKENIZER, 4, 20)
     assert len(SentenceOrder().batches(one, TOKENIZER, 4, 20)) == 1
-    with pytest.raises(InputError, match="longest_span=30 is more than the 11 tokens of the long"):
-        SentenceOrder(MaskedLM("spans", longest_span=30)).batches(one, TOKENIZER, 4, 20)
-    with pytest.raises(InputError, match=r"short_share=1\.5 must be a share from 0 to 1"):
+    with pytest.raises(InputError, match=r"short_share=1\.5 must be at most 1"):
         NextSentence(short_share=1.5)
     with pytest.raises(InputError, match=r"has no \[MASK\]"):
         bare = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"])
