@@ -10,7 +10,8 @@ from distill.learning.distances import (
     relation_divergence,
 )
 from distill.learning.methods import attention_score_terms
-from tests.distill.learning.test_methods import divergence, relations
+from tests.distill.learning.test_methods import relations
+from tests.distill.learning.test_terms import divergence
 
 
 def test_positions_of_padding_have_no_share_in_either_distribution():
