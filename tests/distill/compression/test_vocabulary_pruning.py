@@ -126,7 +126,7 @@ def test_the_ids_of_a_translator_move_with_their_tokens():
         "end_token_id": 6,
     }
     two = dataclasses.replace(config, share_embeddings=False, target_vocabulary_size=9)
-    with pytest.raises(InputError, match="generates tokens of a second vocabulary"):
+    with pytest.raises(InputError, match="of two vocabularies, and so cannot be pruned"):
         prune_vocabulary(build_model(two, "sequence_to_sequence"), tokenizer, ["film"])
     with pytest.raises(InputError, match="tokens of a MarianTokenizer cannot be pruned"):
         prune_vocabulary(model, object.__new__(MarianTokenizer), ["film"])
