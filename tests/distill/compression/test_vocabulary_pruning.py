@@ -29,11 +29,7 @@ from tfnlp.models import (
 from tfnlp.tasks.multiple_choice import Choices
 from tfnlp.tasks.question_answering import Questions
 from tfnlp.tasks.tagged_files import TaggedSentences
-from tfnlp.text import (
-    Examples,
-    WordPieceTokenizer,
-    load_tokenizer,
-)
+from tfnlp.text import Examples, WordPieceTokenizer, load_tokenizer
 from tfnlp.text.marian import MarianTokenizer
 from tfnlp.utils.errors import InputError
 
@@ -173,18 +169,7 @@ def test_several_models_keep_the_same_tokens_which_are_counted_once(
 
 
 def test_an_unknown_word_stays_unknown():
-    tokens = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        "x",
-        "##x",
-        "y",
-        "xy",
-        "##yz",
-    ]
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "x", "##x", "y", "xy", "##yz"]
     tokenizer = WordPieceTokenizer(tokens)
     # Greedily "xyz" begins with "xy", which nothing follows; without it would be x ##yz.
     corpus = ["xyz", "x yyz"]

@@ -1,3 +1,5 @@
+"""The training loss of a distiller, by term, and what it trains."""
+
 import dataclasses
 
 import keras
@@ -9,23 +11,12 @@ from distill.learning.distances import squared_error
 from distill.learning.distiller import Distiller
 from distill.learning.methods import logits, soft_label_terms
 from distill.learning.terms import Term, check_terms
+from tests.distill.learning.test_teacher_outputs import make_batches
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification
-from tfnlp.text import LengthBatches
-from tfnlp.text.tokenizer import Encoding
 from tfnlp.utils.errors import InputError
 
 TASK = Classification(["a", "b"])
-
-
-def make_batches(vocabulary, targets=None, shuffle=False):
-    rng = np.random.default_rng(0)
-    encodings = [
-        Encoding(rng.integers(5, vocabulary, n).tolist(), [0] * n, truncated=False)
-        for n in (3, 7, 5, 2, 6, 4, 7)
-    ]
-    labels = rng.integers(0, 2, 7)
-    return LengthBatches(encodings, 3, labels, targets, shuffle=shuffle)
 
 
 @pytest.fixture
@@ -43,7 +34,7 @@ def terms(teacher, student):
     return logits(teacher, student, TASK, [0, 2], 2.0, 0.5, **weights)
 
 
-def test_trains_student_and_projection_but_not_the_teacher(pair, tiny_config):
+def test_trains_student_and_projection_but_not_the_teacher(pair):
     teacher, student = pair
     distiller = Distiller(student, TASK, terms(teacher, student), teacher)
     trainable = {v.path for v in distiller.trainable_variables}
@@ -51,7 +42,7 @@ def test_trains_student_and_projection_but_not_the_teacher(pair, tiny_config):
     assert len(trainable) == len(student.trainable_variables) + 1
     before = [w.numpy() for w in teacher.weights]
     distiller.compile("adam", jit_compile=False)
-    batches = make_batches(tiny_config.vocabulary_size, shuffle=True)
+    batches = make_batches(shuffle=True)
     history = distiller.fit(batches.dataset(), epochs=8, verbose=0, shuffle=False).history
     assert history["hidden_state_loss"][-1] < history["hidden_state_loss"][0]
     assert history["loss"][-1] < history["loss"][0]
@@ -59,9 +50,9 @@ def test_trains_student_and_projection_but_not_the_teacher(pair, tiny_config):
         np.testing.assert_array_equal(a, b)
 
 
-def test_losses_that_are_shown_are_means_of_examples(pair, tiny_config):
+def test_losses_that_are_shown_are_means_of_examples(pair):
     teacher, student = pair
-    batches = make_batches(tiny_config.vocabulary_size)
+    batches = make_batches()
     learned = terms(teacher, student)
     distiller, soft = Distiller(student, TASK, learned, teacher), learned[0]
     parts = []
@@ -74,10 +65,10 @@ def test_losses_that_are_shown_are_means_of_examples(pair, tiny_config):
     assert float(distiller.trackers["soft_label"].result()) == pytest.approx(expected, rel=1e-5)
 
 
-def test_examples_count_by_their_weights(pair, tiny_config):
+def test_examples_count_by_their_weights(pair):
     """In every loss, as it is shown too; a label of -100 has no hard-label loss."""
     teacher, student = pair
-    x, labels = make_batches(tiny_config.vocabulary_size).batch(np.arange(7))
+    x, labels = make_batches().batch(np.arange(7))
     weights = np.array([0, 1, 0, 3, 1, 0, 1], "float32")
     labels[4] = -100
     kept = weights > 0

@@ -5,11 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from distill.learning import (
-    Teacher,
-    distill,
-    soft_label_terms,
-)
+from distill.learning import Teacher, distill, soft_label_terms
 from distill.learning.distiller import Distiller
 from distill.learning.ensemble import Ensemble
 from tests.distill.learning.test_all_tasks import TASKS, log_softmax, make_batches

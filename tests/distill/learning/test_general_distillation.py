@@ -14,13 +14,7 @@ from tests.distill.learning.test_all_tasks import log_softmax
 from tests.kills import KILLS, killed_after
 from tfnlp.checkpoints import load_model, read_head, save_model
 from tfnlp.models import build_model
-from tfnlp.objectives import (
-    MaskedBatches,
-    MaskedLM,
-    Masking,
-    encode_texts,
-    predict_at_positions,
-)
+from tfnlp.objectives import MaskedBatches, MaskedLM, Masking, encode_texts, predict_at_positions
 from tfnlp.training import RunFolder, TrainingConfig
 from tfnlp.utils.errors import InputError
 

