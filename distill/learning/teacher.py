@@ -140,19 +140,16 @@ def _counted(classes):
 
 
 def read_teacher_labels(folder, head):
-    """Return the class names of a teacher's folder in order of their ids, or None if it has none.
+    """Return the class names of a teacher's folder in order of their ids.
+
+    None if it has none, or is a regression, which `load_teacher` refuses.
 
     Raises:
-        InputError: if its model has another head than `head`, or is a regression.
+        InputError: if its model has another head than `head`.
     """
-    labels = read_labels(folder)
     _check_stored_head(folder, head)
-    if labels and len(labels) == 1:
-        raise InputError(
-            f"{folder} holds a {head} that gives a number, not one of several classes; give the "
-            "folder of a teacher that was fine-tuned for the task."
-        )
-    return labels
+    labels = read_labels(folder)
+    return labels if labels and len(labels) > 1 else None
 
 
 def _check_stored_head(folder, head):

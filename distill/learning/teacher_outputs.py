@@ -231,15 +231,14 @@ def _on_disk(folder, teacher, batches, outputs, forward):
 
 def _open_shard(path, index_fingerprint, keys):
     """Return the flat arrays of a shard, of which slices are read from disk."""
+    reason = "it is of another cache"
     try:
         file = safetensors.safe_open(str(path), framework="numpy")
-        if file.metadata()["index"] != index_fingerprint:
-            raise ValueError("it is of another cache")
-        return {key: file.get_slice(key) for key in keys}
-    except (OSError, ValueError, safetensors.SafetensorError) as e:
-        raise InputError(
-            f"{path} is no complete shard ({e}); delete it to compute it again."
-        ) from None
+        if file.metadata()["index"] == index_fingerprint:
+            return {key: file.get_slice(key) for key in keys}
+    except (OSError, safetensors.SafetensorError) as e:
+        reason = e
+    raise InputError(f"{path} is no complete shard ({reason}); delete it to compute it again.")
 
 
 def _forward(teacher, tensors):
