@@ -107,8 +107,8 @@ def distill(task, models, splits, config, run):
             models.student,
             models.tokenizer,
             data,
-            config,
-            run,
+            config=config,
+            run=run,
             phases=make_phases(task, models),
             compress=compression_flags.compressor(),
         )
