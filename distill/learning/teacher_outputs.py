@@ -111,10 +111,10 @@ class TeacherOutputs:
         shards = np.searchsorted(self.firsts, texts // self.texts_each, side="right") - 1
         for key, layout in self.layouts.items():
             values = np.zeros((len(texts), *layout.shape(length)), layout.dtype)
-            for row, (i, shard) in enumerate(zip(texts, shards, strict=True)):
-                shape = layout.shape(self.lengths[i])
-                if math.prod(shape):
-                    flat = self.shards[shard][key][self.place(key, i, shard)]
+            for row, place in enumerate(self.places(key, texts, shards)):
+                if place.start < place.stop:
+                    shape = layout.shape(self.lengths[texts[row]])
+                    flat = self.shards[shards[row]][key][place]
                     values[(row, *map(slice, shape))] = flat.reshape(shape)
             if self.choices is not None:
                 values = values.reshape(len(indices), -1, *values.shape[1:])
@@ -125,12 +125,13 @@ class TeacherOutputs:
         """Return the indices of the texts of some examples."""
         return (examples[:, None] * self.texts_each + np.arange(self.texts_each)).ravel()
 
-    def place(self, key, i, shard):
-        """Return the slice of text `i` in a flat array of its shard."""
+    def places(self, key, texts, shards):
+        """Return the slice of each text in a flat array of its shard, a list."""
         layout = self.layouts[key]
         starts, size = self.starts[len(layout.axes)], math.prod(layout.widths)
-        first = starts[self.firsts[shard] * self.texts_each]
-        return slice(int(starts[i] - first) * size, int(starts[i + 1] - first) * size)
+        first = starts[self.firsts[shards] * self.texts_each]
+        bounds = size * (starts[texts] - first), size * (starts[texts + 1] - first)
+        return list(map(slice, *(bound.tolist() for bound in bounds)))
 
 
 @dataclasses.dataclass
@@ -285,19 +286,22 @@ def _compute_shard(outputs, shard, forward, batches, bar):
         InputError: if an output is too large for float16.
     """
     first, end = outputs.firsts[shard : shard + 2]
-    last = outputs.texts(np.array([end - 1]))[-1]
+    last = outputs.texts(np.array([end - 1]))[-1:]
     arrays = {
-        key: np.empty(outputs.place(key, last, shard).stop, layout.dtype)
+        key: np.empty(outputs.places(key, last, shard)[0].stop, layout.dtype)
         for key, layout in outputs.layouts.items()
     }
     order = first + np.argsort(batches.lengths[first:end], kind="stable")
     for start in range(0, len(order), batches.batch_size):
         indices = order[start : start + batches.batch_size]
+        texts = outputs.texts(indices)
         for key, tensor in forward(batches.batch(indices)[0]).items():
-            for row, i in zip(tensor.numpy(), outputs.texts(indices), strict=True):
-                real = row[tuple(map(slice, outputs.layouts[key].shape(outputs.lengths[i])))]
+            shapes = map(outputs.layouts[key].shape, outputs.lengths[texts])
+            rows = zip(tensor.numpy(), shapes, outputs.places(key, texts, shard), strict=True)
+            for row, shape, place in rows:
+                real = row[tuple(map(slice, shape))]
                 with np.errstate(over="ignore"):
-                    arrays[key][outputs.place(key, i, shard)] = real.ravel()
+                    arrays[key][place] = real.ravel()
         bar.update(len(indices))
     for key, array in arrays.items():
         if array.dtype == "float16" and not np.isfinite(array).all():
