@@ -318,7 +318,7 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
         done = run("distill_classifier", *given, *named, status=2)
         names = "0, 1" if "labels" not in named[0] else "negative, positive"
         assert f"no names: {names} are taken for them, in this order." in done.stderr
-        assert done.stderr.splitlines()[-1].startswith("Error: --num_layers=9 must lie between")
+        assert done.stderr.splitlines()[-1].startswith("Error: --layer_map=uniform must name one")
     given = [f"--train={alike}", "--labels=negative,positive", out]
     done = run("finetune_classifier", *flags, *given, status=2)
     message = "Error: All examples of --train have the label 'positive', so that"
