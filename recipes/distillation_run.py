@@ -100,14 +100,15 @@ def distill(task, models, splits, config, run):
     """
     train, dev, test = splits
     model_flags.check_fit(models.student, models.tokenizer)
-    data = learning.TaskData(models.tokenizer, train, dev, test, FLAGS.max_length)
+    data = training.Splits(train, dev, FLAGS.max_length, test)
     with compression_flags.rounding(models.student):
         learning.distill(
             make_teacher(task, models),
             models.student,
+            models.tokenizer,
             data,
-            config,
-            run,
+            config=config,
+            run=run,
             phases=make_phases(task, models),
             compress=compression_flags.compressor(),
         )

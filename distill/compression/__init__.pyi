@@ -1,7 +1,5 @@
 """Compression of models: pruning, clustering, quantisation."""
 
-from .file_quantization import Quantization as Quantization
-from .layer_dropping import drop_layers as drop_layers
 from .structured_pruning import measure_importance as measure_importance
 from .structured_pruning import prune_structure as prune_structure
 from .vocabulary_pruning import compare_models as compare_models

@@ -20,14 +20,9 @@ LEAST_TEXTS = 16
 
 
 def check_calibration(name, model, texts):
-    """Raise an InputError unless a model or texts give the ranges that a quantization needs.
+    """Raise an InputError unless a model or texts, or None, give the ranges of a quantization.
 
     A recurrent model without dense layers to round is refused: its file would be that of "int8".
-
-    Args:
-        name: of the quantization.
-        model: to be exported.
-        texts: to calibrate with, or None.
     """
     if not QUANTIZATIONS[name].static:
         if texts is not None:
@@ -42,15 +37,12 @@ def check_calibration(name, model, texts):
             f"a {model.name} model has none that is rounded; use int8."
         )
     # Ranges that were never updated all start at 0, and would round everything away.
-    if texts is None and not any(low < 0 for low, _ in get_ranges(model).values()):
+    known = any(low < 0 for low, _ in get_ranges(model).values())
+    count = LEAST_TEXTS if texts is None and known else len(texts or ())
+    if count < LEAST_TEXTS:
         raise InputError(
-            "quantization='static_int8' needs the ranges of activations; give `calibration_text`, "
-            "or a model from quantisation-aware training."
-        )
-    if texts is not None and len(texts) < LEAST_TEXTS:
-        raise InputError(
-            f"`calibration_text` holds {len(texts)} texts, but at least {LEAST_TEXTS} are needed "
-            "for the ranges of activations."
+            f"`calibration_text` holds {count} texts, but at least {LEAST_TEXTS} are needed for "
+            "the ranges of activations; give more, or a model from quantisation-aware training."
         )
 
 
@@ -96,12 +88,9 @@ def calibrate(model, encodings, pad_token_id=0, batch_size=16):
                 inputs = {name: x[:, None] for name, x in inputs.items()}
             copy(inputs)
     logging.info("Calibrated %d ranges on %d texts.", len(get_ranges(copy)), len(encodings))
-    outlier_layers = leave_outliers_in_float(copy, sizes)
-    if outlier_layers:
+    if layers := leave_outliers_in_float(copy, sizes):
         logging.info(
-            "%d layers have outliers in their inputs or outputs, which are quantised at run time, "
-            "as in int8: %s.",
-            len(outlier_layers),
-            ", ".join(outlier_layers),
+            "Layers with outliers, which are quantised at run time as in int8: %s.",
+            ", ".join(layers),
         )
     return copy

@@ -16,26 +16,24 @@ class Quantization:
     """Settings for quantising a file.
 
     Args:
-        description: for people.
         weight_bits: of the weights of dense layers and embedding tables; 32 is float32.
         block_size: number of weights that share a scale; a whole channel or row where None.
         static: whether activations are 8-bit integers of calibrated ranges, rather than quantised
             at run time.
     """
 
-    description: str
-    weight_bits: int = 32
+    weight_bits: int
     block_size: int | None = None
     static: bool = False
 
 
 QUANTIZATIONS = {
-    "float32": Quantization("weights as they are"),
-    "float16": Quantization("weights in 16 bits", 16),
-    "int8": Quantization("weights in 8 bits, activations quantised as they come", 8),
-    "static_int8": Quantization("weights and activations in 8 bits", 8, static=True),
-    "int4": Quantization("weights in 4 bits, a scale for each channel or row", 4),
-    "int4_block32": Quantization("weights in 4 bits, a scale for each 32", 4, 32),
+    "float32": Quantization(32),
+    "float16": Quantization(16),
+    "int8": Quantization(8),
+    "static_int8": Quantization(8, static=True),
+    "int4": Quantization(4),
+    "int4_block32": Quantization(4, block_size=32),
 }
 
 

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from distill.compression.rebuild import copy_weights, rebuild
+from distill.compression.rebuild import rebuild
 from tfnlp.models import config_of
 from tfnlp.training.finetuning import encode_batches
 from tfnlp.utils.errors import InputError
@@ -54,10 +54,8 @@ def measure_importance(model, task, tokenizer, examples, max_length, limit=1000,
             tape.watch(kernels)
             outputs = model(inputs, training=False)
             loss = task.loss(labels, {key: outputs[key] for key in task.outputs})
-        gradients = []
-        for (_, kind), kernel, gradient in zip(
-            gated, kernels, tape.gradient(loss, kernels), strict=True
-        ):
+        gradients, by_kernel = [], tape.gradient(loss, kernels)
+        for (_, kind), kernel, gradient in zip(gated, kernels, by_kernel, strict=True):
             rows = tf.reduce_sum(kernel * gradient, axis=1)
             if kind == "heads":  # several rows each
                 rows = tf.reduce_sum(tf.reshape(rows, (config.num_heads, -1)), 1)
@@ -116,7 +114,17 @@ def prune_structure(model, importance, num_heads=None, intermediate_dim=None):
     _check_has_blocks(model, config)
     num_heads = config.num_heads if num_heads is None else num_heads
     num_units = config.intermediate_dim if intermediate_dim is None else intermediate_dim
-    _check_sizes(model, num_heads, num_units)
+    sizes = {"num_heads": num_heads, "intermediate_dim": num_units}
+    for name, size in sizes.items():
+        limit = getattr(config, name)
+        if not 1 <= size <= limit:
+            raise InputError(f"{name}={size} must lie between 1 and the model's {limit}.")
+    if num_heads < config.num_heads and not config.any_head_dim:
+        raise InputError(
+            f"num_heads={num_heads}: heads of a {model.name} cannot be pruned, since its "
+            "attention has more weights by head than BERT's; keep all heads, or give a model like "
+            "BERT."
+        )
     fields = {"intermediate_dim": num_units}
     head_dim = config.head_dim or config.hidden_dim // config.num_heads
     if num_heads < config.num_heads:
@@ -127,15 +135,15 @@ def prune_structure(model, importance, num_heads=None, intermediate_dim=None):
         if "heads" in scores:
             heads = _best(scores["heads"], num_heads)
             kept[block]["heads"] = (heads[:, None] * head_dim + np.arange(head_dim)).ravel()
-    smaller = rebuild(model, dataclasses.replace(config, **fields))
-    copy_weights(model, smaller, functools.partial(_cut, kept))
-    return smaller
+    return rebuild(model, dataclasses.replace(config, **fields), functools.partial(_cut, kept))
 
 
-def _cut(kept, path, value):
+def _cut(kept, weight, value):
     """Return the rows or columns of a weight that belong to the kept heads and units."""
     for block, rows in kept.items():
-        part = path.removeprefix(f"{block}/") if path.startswith(f"{block}/") else ""
+        part = weight.path.removeprefix(f"{block}/")
+        if part == weight.path:
+            continue
         if part == GATED["units"]:
             return value[rows["units"]]
         if part.startswith("feed_forward/intermediate/"):
@@ -145,23 +153,6 @@ def _cut(kept, path, value):
         if "heads" in rows and re.match(r"attention/(query|key|value)/", part):
             return value[..., rows["heads"]]
     return value
-
-
-def _check_sizes(model, num_heads, num_units):
-    """Raise an InputError unless a model can keep so many heads and units."""
-    config = config_of(model)
-    for name, size, limit in (
-        ("num_heads", num_heads, config.num_heads),
-        ("intermediate_dim", num_units, config.intermediate_dim),
-    ):
-        if not 1 <= size <= limit:
-            raise InputError(f"{name}={size} must lie between 1 and the model's {limit}.")
-    if num_heads < config.num_heads and not config.any_head_dim:
-        raise InputError(
-            f"num_heads={num_heads}: heads of a {model.name} cannot be pruned, since its "
-            "attention has more weights by head than BERT's; keep all heads, or give a model like "
-            "BERT."
-        )
 
 
 def _check_has_blocks(model, config):

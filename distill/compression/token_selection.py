@@ -28,10 +28,7 @@ def tokens_to_keep(tokenizer, texts, keep_tokens=None, required=()):
         required: further ids that stay.
 
     Returns:
-        A sorted list of ids.
-
-    Raises:
-        InputError: as in `prune_vocabulary`.
+        A sorted list of ids; errors as in `prune_vocabulary`.
     """
     texts = as_texts(texts)
     if not texts:

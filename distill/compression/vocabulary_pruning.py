@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 
-from distill.compression.rebuild import copy_weights, rebuild
+from distill.compression.rebuild import rebuild
 from distill.compression.token_selection import bpe_merges, engine_content, tokens_to_keep
 from tfnlp.models import RobertaConfig, check_vocabulary, config_of
 from tfnlp.quantization.fake_quantization import count_parameters
@@ -47,15 +47,7 @@ def prune_vocabulary(model, tokenizer, texts, keep_tokens=None):
 def prune_vocabularies(models, tokenizer, texts, keep_tokens=None):
     """Prune the vocabulary of several models of one tokenizer to the same tokens.
 
-    Args:
-        models: a list of them.
-        tokenizer, texts, keep_tokens: as in `prune_vocabulary`.
-
-    Returns:
-        The smaller models, and their tokenizer.
-
-    Raises:
-        InputError: as in `prune_vocabulary`.
+    Returns the smaller models, and their tokenizer; arguments and errors as in `prune_vocabulary`.
     """
     if not isinstance(tokenizer, Tokenizer):
         raise InputError(
@@ -65,15 +57,10 @@ def prune_vocabularies(models, tokenizer, texts, keep_tokens=None):
     required = set()
     for model in models:
         config = config_of(model)
-        if config.adaptive_softmax:
+        if config.adaptive_softmax or getattr(config, "target_vocabulary_size", None):
             raise InputError(
-                f"The tokens of a {model.name} are clustered by frequency, which pruning cannot "
-                "change; give a model of another family."
-            )
-        if getattr(config, "target_vocabulary_size", None):
-            raise InputError(
-                f"The {model.name} generates tokens of a second vocabulary, which cannot be "
-                "pruned; give a model of one vocabulary."
+                f"The tokens of this {model.name} are clustered by frequency, or of two "
+                "vocabularies, and so cannot be pruned; give another model."
             )
         check_vocabulary(tokenizer, model)
         # RoBERTa's positions begin after the padding id, so that id must not change.
@@ -95,26 +82,18 @@ def _with_rows(model, kept):
     """Build the model with the rows of the tokens `kept` alone, a sorted list of ids."""
     config = config_of(model)
     ids = {name: kept.index(i) for name, i in _token_ids(config).items()}
-    smaller = rebuild(model, dataclasses.replace(config, vocabulary_size=len(kept), **ids))
-    shapes = {weight.path: weight.shape for weight in smaller.weights}
 
-    def cut(path, value):
-        for axis, size in enumerate(shapes[path]):
+    def cut(weight, value):
+        for axis, size in enumerate(weight.shape):
             if size != value.shape[axis]:
                 return np.take(value, kept, axis)
         return value
 
-    copy_weights(model, smaller, cut)
-    return smaller
+    return rebuild(model, dataclasses.replace(config, vocabulary_size=len(kept), **ids), cut)
 
 
 def compare_tokenizers(tokenizer, pruned, texts):
     """Compare the tokens of texts before and after pruning.
-
-    Args:
-        tokenizer: before.
-        pruned: after.
-        texts: a list of strings.
 
     Returns:
         A dict: `tokens`, `tokens_a_word` and `unknown_share`, each a pair of before and after, and

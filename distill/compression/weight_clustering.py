@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from distill.compression.block_kernels import block_kernels, kernels_to_compress
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import check_settings, setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,11 +18,10 @@ class ClusteringConfig:
         clusters: the number of distinct values of each kernel, 2 to 256.
     """
 
-    clusters: int
+    clusters: int = setting(16, "Distinct values of each kernel.", 2, 256)
 
     def __post_init__(self):
-        if not 2 <= self.clusters <= 256:
-            raise InputError(f"clusters={self.clusters} must lie between 2 and 256.")
+        check_settings(self)
 
     def clusterer(self, model, total_steps):
         """Return the `Clusterer` of a model in training."""
@@ -42,20 +41,13 @@ class Clusterer(keras.layers.Layer):
         config: a `ClusteringConfig`.
 
     Raises:
-        InputError: if there are several replicas, the model has no blocks, or a kernel has fewer
-            weights than clusters.
+        InputError: if there are several replicas, or the model has no blocks.
     """
 
     def __init__(self, model, config):
         super().__init__(name="clusterer", trainable=False, dtype="float32")
         self.config = config
         self.kernels = kernels_to_compress(model, "cluster")
-        smallest = min(np.prod(kernel.shape) for kernel in self.kernels.items)
-        if smallest < config.clusters:
-            raise InputError(
-                f"clusters={config.clusters} are more than the {smallest} weights of a kernel; "
-                "give fewer."
-            )
         self.clusters = []
         for kernel in self.kernels.items:
             centroids, nearest = self._centroids(np.asarray(kernel))

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from distill.compression.block_kernels import block_kernels, kernels_to_compress
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import check_settings, setting
 
 # Default number of prunings between the first step and the last.
 PRUNINGS = 20
@@ -32,33 +33,25 @@ class PruningConfig:
         frequency: steps between prunings; a 20th of the interval where None.
     """
 
-    sparsity: float
+    sparsity: float = setting(0.5, "Share of zeros at the end.", 0.01, 0.99)
     pattern: str = "magnitude"
     begin_step: int = 0
     end_step: int | None = None
     frequency: int | None = None
 
     def __post_init__(self):
-        if not 0 < self.sparsity < 1:
-            raise InputError(f"sparsity={self.sparsity} must lie between 0 and 1.")
-        if self.pattern == "2:4" and self.sparsity != 0.5:
+        check_settings(self)
+        wrong_share = self.pattern == "2:4" and self.sparsity != 0.5
+        if wrong_share or not re.fullmatch(r"magnitude|2:4|[1-9]\d*x[1-9]\d*", self.pattern):
             raise InputError(
-                f"sparsity={self.sparsity} does not fit pattern='2:4', which is 0.5; give that."
-            )
-        if self.pattern not in ("magnitude", "2:4") and not re.fullmatch(
-            r"[1-9]\d*x[1-9]\d*", self.pattern
-        ):
-            raise InputError(
-                f"pattern={self.pattern!r} must be magnitude, 2:4, or a block of inputs by "
-                "outputs such as 4x1."
+                f"pattern={self.pattern!r} with sparsity={self.sparsity} must be magnitude, 2:4 "
+                "with 0.5, or a block of inputs by outputs such as 4x1."
             )
 
     @property
     def block_size(self):
         """Shape (H, W) of a block."""
-        if "x" not in self.pattern:
-            return 1, 1
-        return tuple(map(int, self.pattern.split("x")))
+        return tuple(map(int, self.pattern.split("x"))) if "x" in self.pattern else (1, 1)
 
     def steps(self, total_steps):
         """Return the first and the last pruning step, and the steps between two, in `total_steps`.
@@ -109,18 +102,14 @@ class Pruner(keras.layers.Layer):
         steps = {"begin_step": self.first, "end_step": self.last, "frequency": frequency}
         self.config = dataclasses.replace(config, **steps)
         self._check_blocks()
-        self.masks = [
-            self.add_weight(
-                shape=kernel.shape, initializer="ones", trainable=False, name=f"mask_{i}"
-            )
-            for i, kernel in enumerate(self.kernels.items)
-        ]
-        self.thresholds = [
-            self.add_weight(shape=(), initializer="zeros", trainable=False, name=f"threshold_{i}")
-            for i in range(len(self.masks))
-        ]
+        shapes = [kernel.shape for kernel in self.kernels.items]
+        self.masks = [self._state(x, "ones", f"mask_{i}") for i, x in enumerate(shapes)]
+        self.thresholds = [self._state((), "zeros", f"threshold_{i}") for i in range(len(shapes))]
         self.built = True
         self.run_engine = self._engine(frequency)
+
+    def _state(self, shape, initializer, name):
+        return self.add_weight(shape, initializer, trainable=False, name=name)
 
     def _check_blocks(self):
         """Raise an InputError if the pattern's blocks do not divide a kernel.

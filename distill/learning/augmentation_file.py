@@ -1,6 +1,5 @@
 """Augmentation of a file of examples, resumable in small steps."""
 
-import contextlib
 import dataclasses
 import hashlib
 import os
@@ -30,6 +29,10 @@ class TextColumns:
     def texts(self):
         """Columns to augment."""
         return [column for column in (self.text, self.pair) if column]
+
+    def key(self, row):
+        """Return the texts of a row, by which examples are told apart."""
+        return tuple(row[column] for column in self.texts)
 
 
 def augment_file(
@@ -67,113 +70,53 @@ def augment_file(
         InputError: if the file cannot be read, or the folder holds a file of other settings or of
             another source.
     """
-    columns, source = columns or TextColumns(), pathlib.Path(source)
+    columns, source, folder = columns or TextColumns(), pathlib.Path(source), pathlib.Path(folder)
     header, rows = _read(source, columns)
-    made_from = {
-        "source": hashlib.sha256(source.read_bytes()).hexdigest(),
-        "settings": settings or {},
-    }
-    output = _AugmentedFile(folder, header, columns.texts, originals, made_from)
-    if output.is_complete(rows):
-        logging.info("%s is complete.", output.path)
-        return output.counts()
-    first = output.state["rows"]
-    with output.open(rows), progress_bar(total=len(rows), initial=first, unit="text") as bar:
+    fingerprint = hashlib.sha256(source.read_bytes()).hexdigest()
+    path, part, state_path = (folder / x for x in ("augmented.tsv", "part.tsv", "state.json"))
+    state = _read_state(folder, {"source": fingerprint, "settings": settings or {}})
+    first = state["rows"]
+    if first == len(rows) and path.exists():
+        logging.info("%s is complete.", path)
+        return {name: state[name] for name in COUNTS}
+    folder.mkdir(parents=True, exist_ok=True)
+    bar = progress_bar(total=len(rows), initial=first, unit="text")
+    with open(part, "ab+") as file, bar:
+        file.truncate(state["bytes"])
+        # With originals=False the examples are not in the file, but copies must not equal them.
+        seen = _keys_in(file, header, columns) | {columns.key(row) for row in rows[:first]}
+        if not state["bytes"]:
+            file.write(_line(header))
         for start in range(first, len(rows), PIECE):
             piece = rows[start : start + PIECE]
             examples = _augmented(augment, piece, start, columns.texts)
             if judge is not None:
                 _judge(judge, examples, columns, keep_labels)
-            output.write(examples)
-            output.save_state(start + len(piece))
+            for row, kind in examples:
+                key = columns.key(row)
+                if kind == "copies" and key in seen:
+                    kind = "duplicates"
+                if kind in ("originals", "copies"):
+                    seen.add(key)
+                if kind == "originals" and not originals:
+                    continue
+                state[kind] += 1
+                if kind in ("originals", "copies"):
+                    file.write(_line(row[column] for column in header))
+            file.flush()
+            os.fsync(file.fileno())
+            state |= {"rows": start + len(piece), "bytes": file.tell()}
+            write_json(state_path, state)
             bar.update(len(piece))
+    os.replace(part, path)
+    counts = {name: state[name] for name in COUNTS}
     logging.info(
         "Wrote %s: %d examples and %d copies; left out %d duplicates and %d that the teacher "
         "labels otherwise.",
-        output.path,
-        *output.counts().values(),
+        path,
+        *counts.values(),
     )
-    return output.counts()
-
-
-class _AugmentedFile:
-    """File in the making: its lines, its counts, and the state to resume from.
-
-    Args:
-        folder: to write into.
-        header: names of the columns.
-        texts: names of the columns whose texts tell examples apart.
-        originals: whether examples are written beside their copies.
-        made_from: a dict of what determines the result.
-
-    Raises:
-        InputError: if the folder holds a file of something else.
-    """
-
-    def __init__(self, folder, header, texts, originals, made_from):
-        self.folder, self.header, self.texts = pathlib.Path(folder), header, texts
-        self.originals = originals
-        self.path, self.part = self.folder / "augmented.tsv", self.folder / "part.tsv"
-        self.state_path = self.folder / "state.json"
-        self.state = {"made_from": made_from, "rows": 0, "bytes": 0} | dict.fromkeys(COUNTS, 0)
-        if self.state_path.exists():
-            self.state = _same(self.folder, read_json(self.state_path), made_from)
-        elif self.path.exists():
-            raise InputError(f"{self.path} exists; give another folder, or move it away.")
-
-    def is_complete(self, rows):
-        return self.state["rows"] == len(rows) and self.path.exists()
-
-    def counts(self):
-        return {name: self.state[name] for name in COUNTS}
-
-    @contextlib.contextmanager
-    def open(self, rows):
-        """Open the unfinished file after its last saved state; rename it at the end.
-
-        Raises:
-            InputError: if it cannot be written.
-        """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        try:
-            with open(self.part, "ab+") as file:
-                self.file = file
-                file.truncate(self.state["bytes"])
-                self.seen = _texts_in(file, self.header, self.texts)
-                # With originals=False the examples are not in the file, but copies must not equal
-                # them.
-                self.seen.update(self._key(row) for row in rows[: self.state["rows"]])
-                if not self.state["bytes"]:
-                    file.write(_line(self.header))
-                yield
-            os.replace(self.part, self.path)
-        except OSError as e:
-            raise InputError(
-                f"{self.part} could not be written ({e.strerror or e}); free space."
-            ) from e
-
-    def write(self, examples):
-        """Write examples that are not there already; each is a list of row and kind."""
-        for row, kind in examples:
-            key = self._key(row)
-            if kind == "originals" and not self.originals:
-                self.seen.add(key)
-                continue
-            kind = "duplicates" if kind == "copies" and key in self.seen else kind
-            self.state[kind] += 1
-            if kind in ("originals", "copies"):
-                self.seen.add(key)
-                self.file.write(_line(row[column] for column in self.header))
-
-    def save_state(self, rows):
-        """Save the state after so many rows of the source."""
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        self.state |= {"rows": rows, "bytes": self.file.tell()}
-        write_json(self.state_path, self.state)
-
-    def _key(self, row):
-        return tuple(row[column] for column in self.texts)
+    return counts
 
 
 def labels_in_file(labels, source, text_column="sentence", label_column="label"):
@@ -195,16 +138,12 @@ def labels_in_file(labels, source, text_column="sentence", label_column="label")
     names = read_examples(source, text_column, label_column=label_column).label_names
     if set(names) <= set(labels):
         return list(labels)
-    if list(labels) != [f"LABEL_{i}" for i in range(len(labels))]:
-        unknown = next(name for name in names if name not in labels)
+    unnamed = list(labels) == [f"LABEL_{i}" for i in range(len(labels))]
+    if not unnamed or len(names) != len(labels):
         raise InputError(
-            f"{source} has the {label_column} {unknown!r}, but the teacher's labels are "
-            f"{', '.join(labels)}; give a teacher that was fine-tuned for these labels."
-        )
-    if len(names) != len(labels):
-        raise InputError(
-            f"{source} has {len(names)} labels and the teacher {len(labels)}, which have no "
-            "names; write their names into the id2label of its config.json."
+            f"{source} has in {label_column} {', '.join(names)}, but the teacher's labels are "
+            f"{', '.join(labels)}; give a teacher that was fine-tuned for these labels, or write "
+            "their names into the id2label of its config.json."
         )
     return names
 
@@ -231,26 +170,33 @@ def _line(values):
     return ("\t".join(values) + "\n").encode("utf-8", "replace")
 
 
-def _same(folder, state, made_from):
-    """Return a stored state; raise an InputError if it is of another file or settings."""
-    if state["made_from"] == made_from:
-        return state
-    stored, settings = state["made_from"]["settings"], made_from["settings"]
-    names = sorted(stored.keys() | settings)
-    changed = next((name for name in names if stored.get(name) != settings.get(name)), None)
-    difference = "another input file" if changed is None else f"another `{changed}`"
-    raise InputError(
-        f"{folder} holds texts that were made from {difference}; give another folder, or delete "
-        "it."
-    )
+def _read_state(folder, made_from):
+    """Return the stored state of a folder's file, or a new one.
+
+    Raises:
+        InputError: if the file is of another source or of other settings.
+    """
+    if not (folder / "state.json").exists():
+        if (folder / "augmented.tsv").exists():
+            raise InputError(f"{folder / 'augmented.tsv'} exists; give another folder.")
+        return {"made_from": made_from, "rows": 0, "bytes": 0} | dict.fromkeys(COUNTS, 0)
+    state = read_json(folder / "state.json")
+    stored = {"input file": state["made_from"]["source"], **state["made_from"]["settings"]}
+    asked = {"input file": made_from["source"], **made_from["settings"]}
+    for name in sorted(stored.keys() | asked, key=lambda name: (name == "input file", name)):
+        if stored.get(name) != asked.get(name):
+            raise InputError(
+                f"{folder} holds texts that were made from another `{name}`; give another folder, "
+                "or delete it."
+            )
+    return state
 
 
-def _texts_in(file, header, texts):
-    """Return the texts that are in a file already, a set of tuples."""
+def _keys_in(file, header, columns):
+    """Return the keys of the rows that are in a file already, a set."""
     file.seek(0)
-    places = [header.index(column) for column in texts]
     lines = (line.decode("utf-8").rstrip("\n").split("\t") for line in file.readlines()[1:])
-    return {tuple(line[place] for place in places) for line in lines}
+    return {columns.key(dict(zip(header, line, strict=True))) for line in lines}
 
 
 def _augmented(augment, rows, start, texts):

@@ -3,12 +3,9 @@
 Each function takes both tensors, in float32, and the padding mask: (B, L), or (B, choices, L)
 beside tensors of B * choices texts; None for no padding. It returns the distance of each text
 (B,), token (B, L) or pair of tokens (B, L, L), or a pair of distances and their weights. Those of
-softened logits take a `temperature` too. Several teachers add an axis: (B, teachers, ...). Their
-probabilities or numbers are averaged by `teacher_weights`, a tuple whose sum is 1; all teachers
-count the same where it is None.
+softened logits take a `temperature` too.
 """
 
-import numpy as np
 from keras import ops
 
 from tfnlp.functional.attention_heads import join_heads, scaled, split_heads
@@ -16,60 +13,39 @@ from tfnlp.layers import LastState
 from tfnlp.weighted_losses import check_classes
 
 HIDDEN = -1e9  # score of a masked position
-# Logits over the positions of a text.
-POSITION_LOGITS = ("start_logits", "end_logits")
 
 
-def class_divergence(teacher, student, padding_mask, temperature, teacher_weights=None):
+def class_divergence(teacher, student, padding_mask, temperature):
     """Compute the divergence of softened class probabilities, T^2 KL(teacher || student).
 
-    Hinton et al. 2015, 'Distilling the Knowledge in a Neural Network', section 2. Logits are
-    divided by the temperature T. The loss is multiplied by T^2, so that its gradient keeps its
-    size.
-
-    Args:
-        teacher, student: logits (..., C).
+    Hinton et al. 2015, 'Distilling the Knowledge in a Neural Network', section 2. Logits (..., C)
+    are divided by the temperature T, and the factor T^2 keeps the size of the gradient.
 
     Returns:
         (...).
     """
     check_classes(student)
-    _check_width(teacher, student)
-    log_p = _log_probability(teacher / temperature, student, teacher_weights)
-    log_q = ops.log_softmax(student / temperature)
-    return temperature**2 * _kl(log_p, log_q)
+    _check_size(teacher, student)
+    return temperature**2 * _kl(teacher / temperature, student / temperature)
 
 
-def position_divergence(teacher, student, padding_mask, temperature, teacher_weights=None):
-    """Compute `class_divergence` over the positions of a text, without padding.
-
-    Args:
-        teacher, student: logits (B, L).
-
-    Returns:
-        (B,).
-    """
+def position_divergence(teacher, student, padding_mask, temperature):
+    """Compute `class_divergence` over the positions (B, L) of a text, without padding, as (B,)."""
     if padding_mask is not None:
         real = ops.cast(padding_mask, "bool")
-        teacher_real = real[:, None] if _has_teachers(teacher, student) else real
-        teacher = ops.where(teacher_real, teacher, HIDDEN)
-        student = ops.where(real, student, HIDDEN)
-    log_p = _log_probability(teacher / temperature, student, teacher_weights)
-    log_q = ops.log_softmax(student / temperature)
-    return temperature**2 * _kl(log_p, log_q)
+        teacher, student = (ops.where(real, logits, HIDDEN) for logits in (teacher, student))
+    return temperature**2 * _kl(teacher / temperature, student / temperature)
 
 
-def squared_error(teacher, student, padding_mask, teacher_weights=None):
+def squared_error(teacher, student, padding_mask):
     """Compute the mean squared difference of vectors (..., D), as (...)."""
-    _check_width(teacher, student)
-    if _has_teachers(teacher, student):
-        teacher = mean_number(teacher, teacher_weights)
+    _check_size(teacher, student)
     return ops.mean(ops.square(teacher - student), axis=-1)
 
 
 def cosine_distance(teacher, student, padding_mask):
     """Compute one minus the cosine similarity of vectors (..., D), as (...)."""
-    _check_width(teacher, student)
+    _check_size(teacher, student)
     return 1 - ops.sum(_normalized(teacher) * _normalized(student), axis=-1)
 
 
@@ -97,21 +73,17 @@ def attention_divergence(teacher, student, padding_mask, causal=False):
 
     Returns:
         (B, L), for each query; padding keys are masked.
-
-    Raises:
-        ValueError: if the numbers of heads differ.
     """
-    heads = teacher.shape[1], student.shape[1]
-    if heads[0] != heads[1]:
-        raise ValueError(
-            f"the teacher has {heads[0]} heads and the student {heads[1]}; give the student as "
-            "many, or take minilm_v2, which splits both into `relation_heads`"
-        )
-    if padding_mask is not None or causal:
-        visible = _visible_keys(padding_mask, ops.shape(teacher)[-1], causal)
-        teacher, student = (ops.where(visible, scores, HIDDEN) for scores in (teacher, student))
-    by_head = _kl(ops.log_softmax(teacher), ops.log_softmax(student))  # (B, N, L)
-    return ops.mean(by_head, axis=1)
+    advice = "give the student as many heads, or take minilm_v2, which splits both alike"
+    _check_size(teacher, student, axis=1, advice=advice)
+    length = ops.shape(teacher)[-1]
+    earlier = ops.tril(ops.ones((length, length), "bool")) if causal else True
+    real = True
+    if padding_mask is not None:
+        real = ops.reshape(ops.cast(padding_mask, "bool"), (-1, 1, 1, length))
+    visible = ops.logical_and(real, earlier)  # (B, 1, 1 or L, L)
+    teacher, student = (ops.where(visible, scores, HIDDEN) for scores in (teacher, student))
+    return ops.mean(_kl(teacher, student), axis=1)  # of (B, N, L)
 
 
 def relation_divergence(teacher, student, padding_mask, relation_heads=None, causal=False):
@@ -148,56 +120,15 @@ def text_state_distance(teacher, student, padding_mask, tokens=("first", "first"
     Returns:
         (B,).
     """
-    teacher_state = _text_state(teacher, padding_mask, tokens[0])  # (B, D)
-    student_state = _text_state(student, padding_mask, tokens[1])
-    return squared_error(_normalized(teacher_state), _normalized(student_state), None)
+    states = zip((teacher, student), tokens, strict=True)
+    normalized = [_normalized(_text_state(x, padding_mask, token)) for x, token in states]
+    return squared_error(*normalized, None)
 
 
-def mean_number(x, weights=None):
-    """Compute the weighted mean of several teachers' numbers (B, teachers, ...), as (B, ...)."""
-    return ops.sum(x * _by_teacher(_shares(x, weights), x), axis=1)
-
-
-def mean_log_probability(logits, weights=None):
-    """Compute the log of several teachers' mean probabilities, for logits (B, teachers, ...)."""
-    log_shares = np.log(np.maximum(_shares(logits, weights), 1e-30))
-    return ops.logsumexp(ops.log_softmax(logits) + _by_teacher(log_shares, logits), axis=1)
-
-
-def _shares(x, weights):
-    return np.full(x.shape[1], 1 / x.shape[1]) if weights is None else np.array(weights)
-
-
-def _by_teacher(shares, x):
-    """Return the teachers' shares (T,) as (T, 1, ...), to broadcast with x (B, T, ...)."""
-    return ops.convert_to_tensor(shares.reshape((-1, *[1] * (len(x.shape) - 2))), x.dtype)
-
-
-def _has_teachers(teacher, student):
-    """Return whether a teacher's tensor has an axis of several teachers."""
-    return len(teacher.shape) > len(student.shape)
-
-
-def _log_probability(logits, student, teacher_weights):
-    """Return the log probabilities of a teacher's logits, or of the mean of several teachers'."""
-    if _has_teachers(logits, student):
-        return mean_log_probability(logits, teacher_weights)
-    return ops.log_softmax(logits)
-
-
-def _kl(log_p, log_q):
-    """Compute KL(p || q) of log probabilities over the last axis, sum of p (log p - log q)."""
+def _kl(teacher, student):
+    """Compute KL(p || q), the sum of p (log p - log q) over the last axis, from logits."""
+    log_p, log_q = ops.log_softmax(teacher), ops.log_softmax(student)
     return ops.sum(ops.exp(log_p) * (log_p - log_q), axis=-1)
-
-
-def _visible_keys(padding_mask, length, causal):
-    """Return True where a query may attend to a key, (B, 1, 1, L), (L, L) or (B, 1, L, L)."""
-    positions = ops.arange(length)
-    earlier = positions[:, None] >= positions if causal else None  # (L, L)
-    if padding_mask is None:
-        return earlier
-    real = ops.reshape(ops.cast(padding_mask, "bool"), (-1, 1, 1, length))
-    return real if earlier is None else ops.logical_and(real, earlier)
 
 
 def _with_heads(x, heads):
@@ -227,18 +158,11 @@ def _normalized(x):
     return x * ops.rsqrt(ops.maximum(ops.sum(ops.square(x), axis=-1, keepdims=True), 1e-24))
 
 
-def _check_width(teacher, student):
-    """Raise a ValueError unless the widths agree, and the axes too, up to one for teachers."""
-    sizes = teacher.shape[-1], student.shape[-1]
-    if None not in sizes and sizes[0] != sizes[1]:
-        raise ValueError(
-            f"the teacher's is {sizes[0]} wide and the student's {sizes[1]}; give the term a "
-            "`projection` to the teacher's width"
-        )
-    extra_axes = len(teacher.shape) - len(student.shape)
-    # The size of a teachers axis is static, unlike a length.
-    if extra_axes not in (0, 1) or (extra_axes and teacher.shape[1] is None):
-        raise ValueError(
-            f"the teacher's has {len(teacher.shape)} axes and the student's "
-            f"{len(student.shape)}; name tensors of one kind, of texts or of tokens"
-        )
+def _check_size(
+    teacher, student, axis=-1, advice="give the term a `projection` to the teacher's width"
+):
+    """Raise a ValueError unless tensors have as many axes and one size, which would broadcast."""
+    shapes = [tuple(x.shape) for x in (teacher, student)]
+    sizes = {shape[axis] for shape in shapes} - {None}
+    if len(shapes[0]) != len(shapes[1]) or len(sizes) > 1:
+        raise ValueError(f"their shapes are {shapes[0]} and {shapes[1]}; {advice}")

@@ -7,54 +7,14 @@ from absl import logging
 
 from distill.learning.distiller import Distiller
 from distill.learning.methods import soft_label_terms
-from distill.learning.teacher import check_model
-from distill.learning.terms import check_terms
-from tfnlp.checkpoints import check_saves, load_model
+from distill.learning.teacher import Teacher, check_model
+from tfnlp.checkpoints import check_saves
 from tfnlp.models import check_lengths, check_vocabulary
 from tfnlp.plots import plot_curves
-from tfnlp.text.tokenizer import Tokenizer
-from tfnlp.training.finetuning import (
-    best_figures,
-    check_compresses,
-    check_varied,
-    compressed_steps,
-    count_examples,
-    encode_splits,
-    fit_best,
-    start_head,
-)
-from tfnlp.training.fingerprints import content_fingerprint
+from tfnlp.training.finetuning import FineTuning, check_varied, encode_splits
 from tfnlp.training.optimizer import compile_model
 from tfnlp.training.resumable_fit import fit
-from tfnlp.training.run_report import write_report
 from tfnlp.utils.errors import InputError
-
-
-@dataclasses.dataclass(frozen=True)
-class TaskData:
-    """Examples of a task for a student, and how to encode them.
-
-    Args:
-        tokenizer: the student's.
-        train, dev, test: examples of the task; the best epoch has the highest `task.monitor` on
-            `dev`; `test` may be None.
-        max_length: the longest input in tokens.
-    """
-
-    tokenizer: Tokenizer
-    train: object
-    dev: object
-    test: object = None
-    max_length: int = 128
-
-    @property
-    def splits(self):
-        """Examples by the name of their split."""
-        return {"train": self.train, "dev": self.dev, "test": self.test}
-
-    def encode(self, task, tokenizer, config):
-        """Return the `LengthBatches` of each split, see `encode_splits`."""
-        return encode_splits(task, tokenizer, self.splits, config, self.max_length)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +60,7 @@ def split_phases(terms, task, intermediate_epochs, hard_label_weight=0.5):
     return [first, Phase(predictions, hard_label_weight=hard_label_weight)]
 
 
-def distill(teacher, student, data, config, run, phases=None, compress=None):
+def distill(teacher, student, tokenizer, data, config, run, **options):
     """Train a student for its teacher's task, from labels and from the teacher, and report both.
 
     As in `tfnlp.training.FineTuning`, the best epoch is kept, and a killed run resumes from its
@@ -110,11 +70,12 @@ def distill(teacher, student, data, config, run, phases=None, compress=None):
         teacher: a `Teacher` of a task.
         student: with the task's head, such as from `make_student`; built, like the teacher and the
             terms, in the scope of the strategy to train under.
-        data: a `TaskData`.
+        tokenizer: the student's.
+        data: `Splits` of the task's examples.
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to.
-        phases: a list of `Phase`; one of soft labels beside the task's own loss where None.
-        compress: as in `tfnlp.training.FineTuning`, for the student.
+        options: `phases`, a list of `Phase`, one of soft labels beside the task's own loss if not
+            given; `compress`, as in `tfnlp.training.FineTuning`, for the student.
 
     Returns:
         A dict of the figures of the student, and prefixed with `teacher_` of the teacher. If there
@@ -125,109 +86,108 @@ def distill(teacher, student, data, config, run, phases=None, compress=None):
         InputError: before any training, if a teacher, the student or a tokenizer does not fit, a
             phase has nothing to learn, or a term compares tokens of different tokenizers.
     """
-    task = teacher.task
-    phases = phases or [Phase(soft_label_terms(task, weight=0.5))]
-    phases = [dataclasses.replace(phase, terms=teacher.weigh(phase.terms)) for phase in phases]
-    _check(teacher, student, data, phases)
-    live = None if teacher.runs_once(data.tokenizer) else teacher.model
-    distillers = [
-        Distiller(student, task, phase.terms, live, phase.hard_label_weight) for phase in phases
-    ]
-    start_head(task, student, data.train)
-
-    batches = data.encode(task, data.tokenizer, config)
-    made_from = {"train": content_fingerprint([data.train, task.label_names])}
-    made_from |= teacher.fingerprints(student)
-    teacher_batches = batches
-    if not teacher.has_tokens_of(data.tokenizer):
-        teacher_batches = data.encode(task, teacher.tokenizer, config)
-        inputs = teacher_batches["train"].inputs_fingerprint()
-        made_from["the teacher's encoded batches"] = inputs
-    check_lengths(batches["train"], student)
-    check_lengths(teacher_batches["train"], teacher.model)
-    if live is None:
-        terms = [term for phase in phases for term in phase.terms]
-        batches["train"].targets = teacher.outputs(teacher_batches["train"], terms)
-
-    _fit_first_phases(phases, distillers, batches["train"], config, run, made_from)
-    distiller = distillers[-1]
-    if compress is not None:
-        check_compresses(config)
-        distiller.compressor = compress(student, compressed_steps(config, run, batches["train"]))
-    compile_model(config, distiller, len(batches["train"]))
-    fit_best(
-        distiller,
-        student,
-        task,
-        data.tokenizer,
-        data.splits,
-        batches=batches,
-        config=config,
-        run=run,
-        max_length=data.max_length,
-        made_from=made_from,
-    )
-    best = load_model(run.best, task.head, task.num_classes)
-    figures = best_figures(distiller, best, task, data.splits, batches, run=run)
-    figures |= _teacher_figures(teacher, data, teacher_batches, config)
-    score = f"dev_{task.monitor}"
-    if figures[f"teacher_{score}"] > 0:
-        figures["share_of_teacher"] = figures[score] / figures[f"teacher_{score}"]
-    counts = count_examples(data.splits)
-    write_report(run, figures, task.label_names, task.monitor, examples=counts)
-    return figures
+    fields = {"data": data, "config": config, "run": run, "teacher": teacher}
+    return Distillation(teacher.task, student, tokenizer, **fields, **options).run_all()
 
 
-def _check(teacher, student, data, phases):
-    """Raise an InputError unless teacher, student, terms and examples fit each other."""
-    terms = [term for phase in phases for term in phase.terms]
-    if any(phase.epochs is None for phase in phases[:-1]):
-        raise InputError("A phase before the last has no epochs; give Phase(terms, epochs).")
-    check_vocabulary(data.tokenizer, student)
-    if teacher.unpruned is not None:
-        teacher.unpruned.check()
-    teacher.check()
-    check_model("student", student, teacher.task)
-    teacher.check_terms(terms, data.tokenizer)
-    check_terms(terms, teacher.model, student)
-    if any(phase.hard_label_weight for phase in phases):
-        check_varied(teacher.task, data.train)
-    check_saves(student)
+@dataclasses.dataclass
+class Distillation(FineTuning):
+    """The distillation of a teacher into a student for a task.
 
-
-def _fit_first_phases(phases, distillers, batches, config, run, made_from):
-    """Train all phases but the last, each in a subfolder of the next one's run.
-
-    The final state of a phase has the student's weights, from which the next phase starts.
+    Args:
+        task: the teacher's.
+        model, tokenizer: the student and its tokenizer.
+        teacher, phases: as in `distill`.
+        data, config, run, compress: as in `FineTuning`.
     """
-    *phases, _ = phases
-    folders = [run]
-    for _ in phases:
-        folders.append(folders[-1].intermediate())
-        folders[-2].start()
-    for phase, distiller, folder in zip(phases, distillers[:-1], folders[:0:-1], strict=True):
+
+    teacher: Teacher | None = None
+    phases: list | None = None
+
+    def __post_init__(self):
+        self.phases = self.phases or [Phase(soft_label_terms(self.task, weight=0.5))]
+        self.terms = [term for phase in self.phases for term in phase.terms]
+
+    def check(self):
+        if any(phase.epochs is None for phase in self.phases[:-1]):
+            raise InputError("A phase before the last has no epochs; give Phase(terms, epochs).")
+        check_vocabulary(self.tokenizer, self.model)
+        self.teacher.check()
+        check_model("The student", self.model, self.task)
+        self.teacher.check_student(self.model, self.terms, self.tokenizer)
+        if any(phase.hard_label_weight for phase in self.phases):
+            check_varied(self.task, self.data.train)
+        check_saves(self.model)
+        self.distillers = [self._distiller(phase) for phase in self.phases]
+
+    def _distiller(self, phase):
+        live = None if self.teacher.runs_once(self.tokenizer) else self.teacher.model
+        terms = self.teacher.terms(phase.terms)
+        return Distiller(self.model, self.task, terms, live, phase.hard_label_weight)
+
+    def encode(self):
+        teacher, batches = self.teacher, super().encode()
+        self.teacher_batches = batches
+        if not teacher.has_tokens_of(self.tokenizer):
+            self.teacher_batches = self._encode_for(teacher, self.data.parts())
+        check_lengths(self.teacher_batches["train"], teacher.model)
+        if teacher.runs_once(self.tokenizer):
+            batches["train"].targets = teacher.outputs(self.teacher_batches["train"], self.terms)
+        return batches
+
+    def _encode_for(self, teacher, splits):
+        length = self.data.max_length
+        return encode_splits(self.task, teacher.tokenizer, splits, self.config, length)
+
+    def build(self):
+        """Train all phases but the last, and return the trainer of the last.
+
+        Each phase is trained in a subfolder of the next one's run. Its final state has the
+        student's weights, from which the next phase starts.
+        """
+        self.task.initialise_head(self.model, self.data.train)
+        folders = [self.run]
+        for _ in self.phases[1:]:
+            folders.append(folders[-1].intermediate())
+            folders[-2].start()
+        for *phase, folder in zip(self.phases, self.distillers, reversed(folders), strict=True):
+            if folder is not self.run:
+                self._fit_phase(*phase, folder)
+        return super().build()
+
+    def make_trainer(self):
+        return self.distillers[-1]
+
+    def _fit_phase(self, phase, trainer, folder):
         losses = ", ".join(dict.fromkeys(term.name for term in phase.terms))
         logging.info("Training %d epochs on %s first.", phase.epochs, losses)
-        phase_config = dataclasses.replace(config, epochs=phase.epochs, patience=0)
-        compile_model(phase_config, distiller, len(batches))
+        self.trainer, batches = trainer, self.batches["train"]
+        config = dataclasses.replace(self.config, epochs=phase.epochs, patience=0)
+        compile_model(config, trainer, len(batches))
+        prints = self.fingerprints()
         with warnings.catch_warnings():
             # The head gets no gradients from layers; a later phase trains it.
             warnings.filterwarnings("ignore", "Gradients do not exist for variables")
-            fit(distiller, batches, phase_config, folder, lambda: None, fingerprints=made_from)
+            fit(trainer, batches, config, folder, lambda: None, fingerprints=prints)
         plot_curves(folder.metrics(), folder.path / "curves.png", metric=None)
 
+    def fingerprints(self):
+        inputs = super().fingerprints() | self.teacher.fingerprints()
+        if self.teacher_batches is not self.batches:
+            train = self.teacher_batches["train"].inputs_fingerprint()
+            inputs["the teacher's encoded batches"] = train
+        return inputs
 
-def _teacher_figures(teacher, data, batches, config):
-    """Return the figures of a teacher, and of the one that it was pruned from."""
-    scores = teacher.score(data.splits, batches)
-    unpruned = teacher.unpruned
-    if unpruned is None:
-        return _prefixed("teacher", scores)
-    scored = dataclasses.replace(data, train=None)
-    batches = scored.encode(teacher.task, unpruned.tokenizer, config)
-    unpruned_scores = unpruned.score(data.splits, batches)
-    return _prefixed("pruned_teacher", scores) | _prefixed("teacher", unpruned_scores)
-
-
-def _prefixed(prefix, figures):
-    return {f"{prefix}_{name}": value for name, value in figures.items()}
+    def evaluate(self):
+        """Return the scores of the best epoch and of the teachers."""
+        figures, score = super().evaluate(), f"dev_{self.task.monitor}"
+        splits, unpruned = self.data.parts(), self.teacher.unpruned
+        teacher = self.teacher.score(splits, self.teacher_batches)
+        if unpruned is not None:
+            figures |= {f"pruned_teacher_{name}": value for name, value in teacher.items()}
+            scored = {name: data for name, data in splits.items() if name != "train"}
+            teacher = unpruned.score(splits, self._encode_for(unpruned, scored))
+        figures |= {f"teacher_{name}": value for name, value in teacher.items()}
+        if teacher[score] > 0:
+            figures["share_of_teacher"] = figures[score] / teacher[score]
+        return figures

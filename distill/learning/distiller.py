@@ -4,8 +4,8 @@ import keras
 from keras import ops
 
 from distill.learning.teacher_outputs import output_key
-from distill.learning.terms import at_step, check_terms, pick_output
-from tfnlp.training.trainer import Trainer
+from distill.learning.terms import at_step, pick_output
+from tfnlp.training.trainer import Trainer, batch_rows
 from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import mean_over_replicas
 
@@ -15,9 +15,8 @@ class Distiller(Trainer):
 
     The training loss is `hard_label_weight * task.loss(labels, outputs) + sum of weight * loss of
     each term`. Each part is also logged without its weight: `hard_label_loss`, and
-    `soft_label_loss` and so on by the names of the terms. Evaluation returns `hard_label_loss`
-    alone. `predict` returns the task's outputs: a tensor if there is one, else a dict. The student
-    stays an ordinary model: save it, not the distiller.
+    `soft_label_loss` and so on by the names of the terms. The loss of an evaluation is the task's
+    alone. The student stays an ordinary model: save it, not the distiller.
 
     Args:
         student: a `keras.Model` with the outputs that the task and the terms read.
@@ -33,8 +32,7 @@ class Distiller(Trainer):
     examples in every loss.
 
     Raises:
-        InputError: if no loss is left, or a term does not fit the models.
-        ValueError: at the first batch, if the model lacks the task's outputs.
+        InputError: if no loss is left.
     """
 
     task_loss = "hard_label_loss"
@@ -46,10 +44,7 @@ class Distiller(Trainer):
                 f"terms={terms!r} and hard_label_weight={hard_label_weight} leave nothing to "
                 "learn; give a term or a weight above 0."
             )
-        check_terms(terms, teacher, student)
-        self.student = student
-        self.task = task
-        self.terms = terms
+        self.student, self.task, self.terms = student, task, terms
         self.hard_label_weight = hard_label_weight
         # Trainable projections of the terms, each once, so that Keras tracks them.
         projections = {id(term.projection): term.projection for term in terms if term.projection}
@@ -66,23 +61,12 @@ class Distiller(Trainer):
     def call(self, inputs, training=None):
         return self.student(inputs, training=training)
 
-    def evaluate(self, *args, **kwargs):
-        results = super().evaluate(*args, **kwargs)
-        if not isinstance(results, dict):
-            return results
-        # The other losses, and so their sum, exist in training only.
-        return {"hard_label_loss": results["hard_label_loss"]}
-
-    def predict_step(self, data):
-        inputs = data[0] if isinstance(data, tuple) else data
-        outputs = self._task_outputs(self(inputs, training=False))
-        return outputs if len(outputs) > 1 else outputs[self.task.outputs[0]]
-
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         labels = y.get("labels") if isinstance(y, dict) else y
-        count, loss = ops.shape(keras.tree.flatten(x)[0])[0], ops.zeros(())
+        count, loss = batch_rows(x), ops.zeros(())
         if self.task is not None:
-            part = self.task.loss(labels, self._task_outputs(y_pred), sample_weight)
+            outputs = {key: pick_output(y_pred, key) for key in self.task.outputs}
+            part = self.task.loss(labels, outputs, sample_weight)
             self.hard_label_tracker.update_state(mean_over_replicas(part), sample_weight=count)
             # A loss of weight 0 must not reach the gradients: these would be 0 instead of None,
             # so that weights decay, and NaN where the loss is infinite.
@@ -92,17 +76,13 @@ class Distiller(Trainer):
             return loss
         teacher_outputs = self._cached(x, y) if isinstance(y, dict) else self.run_teacher(x)
         step = ops.convert_to_tensor(self.optimizer.iterations) if self.compiled else 0
+        batch = y_pred, _padding_mask(x), sample_weight, labels, step
         for term in self.terms:
-            part = term.loss(
-                teacher_outputs, y_pred, _padding_mask(x), sample_weight, labels, step
-            )
+            part = term.loss(teacher_outputs, *batch)
             self.trackers[term.name].update_state(mean_over_replicas(part), sample_weight=count)
             if callable(term.weight) or term.weight:
                 loss = loss + at_step(term.weight, step) * part
         return loss
-
-    def _task_outputs(self, outputs):
-        return {key: pick_output(outputs, key) for key in self.task.outputs}
 
     def _cached(self, x, y):
         """Return a batch's cached outputs in the form of a teacher's outputs."""

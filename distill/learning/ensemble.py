@@ -1,34 +1,34 @@
 """Ensembles of teachers: several models that are called and read like one."""
 
+import dataclasses
+
 import keras
 import numpy as np
 from keras import ops
 
-from distill.learning.distances import HIDDEN, POSITION_LOGITS, mean_log_probability, mean_number
+from distill.learning.distances import HIDDEN
 from tfnlp.utils.errors import InputError
+
+# Logits over the positions of a text.
+POSITION_LOGITS = ("start_logits", "end_logits")
 
 
 class Ensemble:
     """Several teachers of a task, called like one model.
 
-    Outputs are stacked, (B, teachers, ...).
-
-    Soft labels of an ensemble are the mean of its probabilities, each at the temperature, or the
-    mean of its numbers. Hinton et al. 2015, 'Distilling the Knowledge in a Neural Network',
-    section 2, uses ensembles as teachers.
+    Outputs are stacked, (B, teachers, ...). Soft labels of an ensemble are the mean of its
+    probabilities, each at the temperature, or the mean of its numbers. Hinton et al. 2015,
+    'Distilling the Knowledge in a Neural Network', section 2, uses ensembles as teachers.
 
     Args:
         models: the teachers, with the task's head and labels.
         task: see `tfnlp.tasks`.
+        shares: the weight of each teacher in the mean, from `teacher_shares`.
         pooled: whether to return the mean, in the form of one model's outputs.
-        weights: of each in that mean, from `teacher_shares`; all alike where None.
     """
 
-    def __init__(self, models, task, pooled=False, weights=None):
-        self.models = list(models)
-        self.task = task
-        self.pooled = pooled
-        self.shares = weights
+    def __init__(self, models, task, shares, pooled=False):
+        self.models, self.task, self.shares, self.pooled = list(models), task, shares, pooled
         self.head = task.head
         self.input = self.models[0].input
         teachers = () if pooled else (len(self.models),)
@@ -52,32 +52,53 @@ class Ensemble:
         }
         if not self.pooled:
             return stacked
-        return {name: self._pool(name, x, inputs["padding_mask"]) for name, x in stacked.items()}
+        mask = inputs["padding_mask"]
+        return {name: self.mean(name, x, mask) for name, x in stacked.items()}
 
-    def _pool(self, name, x, padding_mask):
+    def mean(self, output, x, padding_mask, temperature=1.0):
+        """Return the mean of the teachers' numbers, or logits of their mean probabilities.
+
+        Args:
+            output: the name of the output.
+            x: (B, teachers, ...).
+            padding_mask: (B, L); positions of padding have no probability.
+            temperature: divisor of the logits, and factor of the returned ones.
+
+        Returns:
+            (B, ...).
+        """
+        shape = (-1, *[1] * (len(x.shape) - 2))
+        shares = ops.reshape(ops.convert_to_tensor(self.shares, x.dtype), shape)
         if self.task.num_classes == 1:
-            return mean_number(x, self.shares)
-        if name in POSITION_LOGITS:
+            return ops.sum(x * shares, axis=1)
+        if output in POSITION_LOGITS and padding_mask is not None:
             x = ops.where(ops.cast(padding_mask, "bool")[:, None], x, HIDDEN)
-        return mean_log_probability(x, self.shares)
+        log_p = ops.log_softmax(x / temperature) + ops.log(ops.maximum(shares, 1e-30))
+        return temperature * ops.logsumexp(log_p, axis=1)
+
+    def of_mean(self, term):
+        """Return a term for stacked outputs whose distance is that from their mean."""
+
+        def distance(teacher, student, padding_mask, **options):
+            teacher = self.mean(term.teacher[0], teacher, padding_mask, **options)
+            return term.distance(teacher, student, padding_mask, **options)
+
+        return dataclasses.replace(term, distance=distance)
 
 
 def teacher_shares(weights, count):
-    """Return the weights of several teachers, normalised to a sum of 1, as a tuple; None for None.
+    """Return the weights of several teachers as a tuple whose sum is 1; all alike for None.
 
     Raises:
         InputError: unless there are two teachers or more, with a weight of 0 or more for each, and
             one above 0.
     """
     if weights is None:
-        return None
-    shown = ",".join(map(str, weights))
-    if count < 2 or len(weights) != count:
+        return (1 / count,) * count
+    total = np.sum(weights)
+    if len(weights) != count or count < 2 or min(weights) < 0 or not 0 < total < np.inf:
         raise InputError(
-            f"teacher_weights={shown} are {len(weights)} weights, but there "
-            f"{'is one teacher' if count == 1 else f'are {count} teachers'}; give one for each of "
-            "several."
+            f"teacher_weights={','.join(map(str, weights))} must be a number of 0 or more for "
+            f"each of several teachers, here {count}, and one of them above 0."
         )
-    if not (np.isfinite(weights).all() and min(weights) >= 0 and max(weights) > 0):
-        raise InputError(f"teacher_weights={shown} must be 0 or more, and one of them above 0.")
-    return tuple(float(weight) / sum(weights) for weight in weights)
+    return tuple(float(weight / total) for weight in weights)

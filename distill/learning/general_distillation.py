@@ -11,13 +11,16 @@ import keras
 from absl import logging
 
 from distill.learning.distiller import Distiller
-from tfnlp.checkpoints import check_saves, load_model, read_head, save_model
-from tfnlp.models import MASKED_LMS, check_lengths, check_vocabulary
+from distill.learning.teacher import Teacher
+from distill.learning.terms import check_terms
+from tfnlp.checkpoints import check_saves, save_model
+from tfnlp.models import check_lengths, check_vocabulary
 from tfnlp.objectives import MaskedBatches, MaskedLM, Masking, predict_at_positions
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.text import Encodings, LengthBatches
+from tfnlp.training.experiment import Experiment
+from tfnlp.training.fingerprints import content_fingerprint
 from tfnlp.training.optimizer import compile_model
-from tfnlp.training.resumable_fit import fit
 from tfnlp.training.run_report import write_report
 from tfnlp.utils.errors import InputError
 
@@ -66,29 +69,6 @@ def check_cacheable(cache_dir, masked_share):
         )
 
 
-def load_general_teacher(folder, predicts, **options):
-    """Load a pretrained model as a teacher.
-
-    Args:
-        folder: of a masked language model, or of an encoder.
-        predicts: whether the student learns its predictions.
-        options: outputs, and `dtype`, as `load_model` takes them.
-
-    Returns:
-        A `TextModel`, with the head "masked_lm" if the folder has it.
-
-    Raises:
-        InputError: as `load_model`, and if `predicts` is set but the folder has no such head.
-    """
-    head = "masked_lm" if read_head(folder) in MASKED_LMS else None
-    if predicts and head is None:
-        raise InputError(
-            f"{folder} holds no masked language model, so it gives no soft labels of masked "
-            "tokens; give one that predicts tokens, or a method of states and attention."
-        )
-    return load_model(folder, head, **options)
-
-
 @dataclasses.dataclass(frozen=True)
 class UnlabelledTexts:
     """Texts to learn from without labels.
@@ -100,21 +80,6 @@ class UnlabelledTexts:
 
     encodings: Encodings
     masking: Masking | None = None
-
-    def batches(self, config, pad_token_id, predicts):
-        """Return batches of the texts, of masked ones if there is a masking.
-
-        Args:
-            config: a `TrainingConfig`.
-            pad_token_id: of the tokenizer.
-            predicts: whether masked tokens are predicted.
-        """
-        options = {"shuffle": True, "seed": config.seed, "pad_token_id": pad_token_id}
-        if config.fixed_length:
-            options["fixed_length"] = int(self.encodings.lengths.max())
-        if self.masking is None:
-            return LengthBatches(self.encodings, config.batch_size, **options)
-        return MaskedBatches(self.encodings, config.batch_size, self.masking, predicts, **options)
 
 
 def distill_general(teacher, student, texts, config, run, terms, masked_lm_weight=0.0):
@@ -140,59 +105,95 @@ def distill_general(teacher, student, texts, config, run, terms, masked_lm_weigh
         InputError: before any training, if the models do not fit each other or the terms.
     """
     predicts = bool(masked_lm_weight) or any(term.teacher[0] == "logits" for term in terms)
-    for model in (teacher.model, student):
-        check_vocabulary(teacher.tokenizer, model)
-    check_saves(student)
-    _check_masking(teacher, texts, predicts)
-    batches = texts.batches(config, teacher.tokenizer.pad_token_id, predicts)
-    for model in (teacher.model, student):
-        check_lengths(batches, model)
-    logging.info(
-        "%d texts of %d tokens in %d batches.",
-        len(texts.encodings),
-        len(texts.encodings.token_ids),
-        len(batches),
-    )
-    if teacher.cache_dir is not None:
-        batches.targets = teacher.outputs(batches, terms)
-    distiller = _general_distiller(teacher, student, terms, masked_lm_weight, predicts)
-    compile_model(config, distiller, len(batches))
-    with warnings.catch_warnings():
-        # Attention-only methods do not train the rest of the last block.
-        warnings.filterwarnings("ignore", "Gradients do not exist for variables")
-        fit(
-            distiller,
-            batches,
-            config,
-            run,
-            lambda: save_model(student, run.best, tokenizer=teacher.tokenizer),
-            fingerprints=teacher.fingerprints(student),
-        )
-    figures = {
-        "parameters": count_parameters(student),
-        "teacher_parameters": count_parameters(teacher.model),
-        "texts": len(texts.encodings),
-        "tokens": len(texts.encodings.token_ids),
-        **{key: value for key, value in run.metrics()[-1].items() if key.endswith("loss")},
-    }
-    write_report(run, figures, metric="learning_rate", epoch="last")
-    return figures
+    task, fields = MaskedLM() if predicts else None, {"data": texts, "config": config, "run": run}
+    fields |= {"teacher": teacher, "terms": terms, "masked_lm_weight": masked_lm_weight}
+    return GeneralDistillation(task, student, teacher.tokenizer, **fields).run_all()
 
 
-def _check_masking(teacher, texts, predicts):
-    """Raise an InputError if masked tokens are predicted without masks, or cached with them."""
-    if predicts and texts.masking is None:
-        raise InputError("Masked tokens are to be predicted, but `masking` is None; give one.")
-    check_cacheable(teacher.cache_dir, texts.masking.share if texts.masking else 0)
+@dataclasses.dataclass
+class GeneralDistillation(Experiment):
+    """The distillation of a pretrained teacher on unlabelled texts.
 
+    Args:
+        task: a `MaskedLM` if masked tokens are predicted, else None.
+        model: the student.
+        tokenizer: of both models.
+        data: `UnlabelledTexts`.
+        teacher, terms, masked_lm_weight, config, run: as in `distill_general`.
+    """
 
-def _general_distiller(teacher, student, terms, masked_lm_weight, predicts):
-    """Build the `Distiller` of a student that predicts masked tokens, or has no task."""
-    live = teacher.model if teacher.cache_dir is None else None
-    if predicts:
-        student, live = predict_at_positions(student), live and predict_at_positions(live)
-        return Distiller(student, MaskedLM(), terms, live, masked_lm_weight)
-    # Leave out outputs that no term reads, such as a pooler, which would get no gradients.
-    names = {term.student[0] for term in terms} & student.output.keys()
-    student = keras.Model(student.input, {name: student.output[name] for name in names})
-    return Distiller(student, None, terms, live, masked_lm_weight)
+    teacher: Teacher | None = None
+    terms: list | None = None
+    masked_lm_weight: float = 0.0
+
+    def check(self):
+        self.teacher.check()
+        check_vocabulary(self.tokenizer, self.model)
+        check_saves(self.model)
+        masking = self.data.masking
+        if self.task is not None and masking is None:
+            raise InputError("Masked tokens are to be predicted, but `masking` is None; give one.")
+        check_cacheable(self.teacher.cache_dir, masking.share if masking else 0)
+        check_terms(self.terms, self.teacher.model, self.model)
+
+    def encode(self):
+        encodings, masking = self.data.encodings, self.data.masking
+        options = {"shuffle": True, "seed": self.config.seed}
+        options["pad_token_id"] = self.tokenizer.pad_token_id
+        if self.config.fixed_length:
+            options["fixed_length"] = int(encodings.lengths.max())
+        size, predicts = self.config.batch_size, self.task is not None
+        if masking is None:
+            batches = LengthBatches(encodings, size, **options)
+        else:
+            batches = MaskedBatches(encodings, size, masking, predicts, **options)
+        for model in (self.teacher.model, self.model):
+            check_lengths(batches, model)
+        counts = len(encodings), len(encodings.token_ids), len(batches)
+        logging.info("%d texts of %d tokens in %d batches.", *counts)
+        if self.teacher.cache_dir is not None:
+            batches.targets = self.teacher.outputs(batches, self.terms)
+        return {"train": batches}
+
+    def build(self):
+        student = self.model
+        live = self.teacher.model if self.teacher.cache_dir is None else None
+        if self.task is not None:
+            student, live = predict_at_positions(student), live and predict_at_positions(live)
+        else:
+            # Leave out outputs that no term reads, such as a pooler, which would get no gradients.
+            names = {term.student[0] for term in self.terms} & student.output.keys()
+            student = keras.Model(student.input, {name: student.output[name] for name in names})
+        trainer = Distiller(student, self.task, self.terms, live, self.masked_lm_weight)
+        compile_model(self.config, trainer, len(self.batches["train"]))
+        return trainer
+
+    def fit(self):
+        with warnings.catch_warnings():
+            # Attention-only methods do not train the rest of the last block.
+            warnings.filterwarnings("ignore", "Gradients do not exist for variables")
+            super().fit()
+
+    def evaluate_dev(self):
+        return {}
+
+    def save(self):
+        save_model(self.model, self.run.best, tokenizer=self.tokenizer)
+
+    def fingerprints(self):
+        model = {"model": content_fingerprint(self.model.text_config)}
+        return self.teacher.fingerprints() | model
+
+    def evaluate(self):
+        """Return sizes, and the losses of the last epoch."""
+        last = self.run.metrics()[-1]
+        return {
+            "parameters": count_parameters(self.model),
+            "teacher_parameters": count_parameters(self.teacher.model),
+            "texts": len(self.data.encodings),
+            "tokens": len(self.data.encodings.token_ids),
+            **{key: value for key, value in last.items() if key.endswith("loss")},
+        }
+
+    def report(self, figures):
+        write_report(self.run, figures, metric="learning_rate", epoch="last")

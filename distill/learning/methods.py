@@ -15,7 +15,6 @@ import inspect
 import keras
 
 from distill.learning.distances import (
-    POSITION_LOGITS,
     attention_divergence,
     attention_score_error,
     class_divergence,
@@ -25,8 +24,9 @@ from distill.learning.distances import (
     squared_error,
     text_state_distance,
 )
+from distill.learning.ensemble import POSITION_LOGITS
 from distill.learning.layer_map import resolve_layer_map
-from distill.learning.terms import Term, read_tensor, scale_weight
+from distill.learning.terms import Term, read_tensor
 from tfnlp.utils.errors import InputError, unknown_name
 
 
@@ -42,16 +42,18 @@ def logits(
 ):
     """Return terms of soft labels (Hinton et al. 2015), and optionally of states and attention.
 
-    The embeddings' output counts as one more hidden state. All states share one projection.
+    States and attention are means over the layers. The embeddings' output counts as one more
+    hidden state. All states share one projection.
     """
     terms = _soft_labels(task, temperature, soft_label_weight)
+    if hidden_state_weight or attention_weight:
+        layers = _layers(layer_map, teacher, student)
     if hidden_state_weight:
-        layers = resolve_layer_map(layer_map, *_num_layers(teacher, student))
-        projection = make_projection(teacher, student)
-        terms += hidden_state_terms(layers, projection, weight=hidden_state_weight)
+        weight = _scaled(hidden_state_weight, 1 / (len(layers) + 1))
+        terms += hidden_state_terms(layers, make_projection(teacher, student), weight=weight)
     if attention_weight:
-        layers = resolve_layer_map(layer_map, *_num_layers(teacher, student))
-        terms += attention_score_terms(layers, attention_weight, _is_causal(teacher, student))
+        weight = _scaled(attention_weight, 1 / len(layers))
+        terms += attention_score_terms(layers, weight, _is_causal(teacher, student))
     return terms
 
 
@@ -67,16 +69,9 @@ def distilbert(
     terms = _soft_labels(task, temperature, soft_label_weight)
     if cosine_weight:
         projection = make_projection(teacher, student)
-        terms.append(
-            Term(
-                ("hidden_states", -1),
-                ("hidden_states", -1),
-                cosine_distance,
-                cosine_weight,
-                projection=projection,
-                name="cosine",
-            )
-        )
+        last = ("hidden_states", -1)
+        options = {"projection": projection, "name": "cosine"}
+        terms.append(Term(last, last, cosine_distance, cosine_weight, **options))
     return terms
 
 
@@ -97,19 +92,15 @@ def tinybert(
     others, see `distill.learning.split_phases`.
     """
     terms = _soft_labels(task, temperature, soft_label_weight)  # eq. 10, L_pred
-    layers = resolve_layer_map(layer_map, *_num_layers(teacher, student))
+    layers = _layers(layer_map, teacher, student)
     if embedding_weight:  # eq. 9, L_embd = MSE(E^S W_e, E^T)
         projection = make_projection(teacher, student, "embedding_projection", 0)
-        terms.append(_state_term(0, 0, embedding_weight, projection, "embedding"))
+        terms += _state_terms([(0, 0)], embedding_weight, projection, "embedding")
     if hidden_state_weight:  # eq. 8, L_hidn = MSE(H^S_m W_h, H^T_g(m))
         projection = make_projection(teacher, student)
-        terms += [
-            _state_term(t + 1, s + 1, hidden_state_weight, projection)
-            for s, t in enumerate(layers)
-        ]
+        terms += hidden_state_terms(layers, projection, False, hidden_state_weight)
     if attention_weight:  # eq. 7, L_attn = MSE(A^S_m, A^T_g(m))
-        causal = _is_causal(teacher, student)
-        terms += [_score_term(t, s, attention_weight, causal) for s, t in enumerate(layers)]
+        terms += attention_score_terms(layers, attention_weight, _is_causal(teacher, student))
     return terms
 
 
@@ -194,33 +185,23 @@ def pkd(
         InputError: if the student has one layer, so that no state is left to compare.
     """
     terms = _soft_labels(task, temperature, soft_label_weight)
-    *layers, _ = resolve_layer_map(layer_map, *_num_layers(teacher, student))
+    *layers, _ = _layers(layer_map, teacher, student)
     if hidden_state_weight:
         if not layers:
             raise InputError(
                 "method=pkd compares all layers of the student but its last, and it has one "
                 "alone; give it two or more, or take another method."
             )
-        configs = [getattr(model, "text_config", None) for model in (teacher, student)]
+        configs = _configs(teacher, student)
         tokens = tuple(config.pooling.token if config else "first" for config in configs)
         distance = functools.partial(text_state_distance, tokens=tokens)
         projection = make_projection(teacher, student)
-        weight = scale_weight(hidden_state_weight, 1 / len(layers))
-        terms += [
-            _state_term(t + 1, s + 1, weight, projection, "text_state", distance)
-            for s, t in enumerate(layers)
-        ]
+        weight = _scaled(hidden_state_weight, 1 / len(layers))
+        terms += _state_terms(_outputs_of(layers), weight, projection, "text_state", distance)
     return terms
 
 
-METHODS = {
-    "logits": logits,
-    "distilbert": distilbert,
-    "tinybert": tinybert,
-    "minilm": minilm,
-    "minilm_v2": minilm_v2,
-    "pkd": pkd,
-}
+METHODS = {f.__name__: f for f in (logits, distilbert, tinybert, minilm, minilm_v2, pkd)}
 
 
 def make_terms(method, teacher, student, task=None, layer_map="uniform", **arguments):
@@ -233,30 +214,22 @@ def make_terms(method, teacher, student, task=None, layer_map="uniform", **argum
         arguments: of the method; those that are None take its defaults.
 
     Raises:
-        InputError: if the method is unknown, does not take an argument, or has no term for a
-            temperature; and as the method does.
+        InputError: if the method is unknown or does not take an argument; and as the method does.
     """
     if method not in METHODS:
         raise unknown_name("method", method, METHODS)
-    function = METHODS[method]
     options = {name: value for name, value in arguments.items() if value is not None}
-    parameters = list(inspect.signature(function).parameters)
+    parameters = inspect.signature(METHODS[method]).parameters
     for name, value in options.items():
         if name not in parameters:
-            accepted = [other for other in parameters if other in arguments]
+            accepted = ", ".join(other for other in arguments if other in parameters)
             raise InputError(
-                f"{name}={value} has no effect with method={method}, which takes "
-                f"{', '.join(accepted)}; leave it out."
+                f"{name}={value} has no effect with method={method}, which takes {accepted}; "
+                "leave it out."
             )
     if "layer_map" in parameters:
         options["layer_map"] = layer_map
-    terms = function(teacher, student, task, **options)
-    if "temperature" in options and all(term.temperature is None for term in terms):
-        raise InputError(
-            f"temperature={options['temperature']} has no effect without soft labels of classes, "
-            "tokens or positions: numbers have none; leave it out."
-        )
-    return terms
+    return METHODS[method](teacher, student, task, **options)
 
 
 def soft_label_terms(task=None, temperature=2.0, weight=1.0):
@@ -271,21 +244,19 @@ def soft_label_terms(task=None, temperature=2.0, weight=1.0):
         weight: of all together, or a schedule.
     """
     outputs = ("logits",) if task is None else task.outputs
-    weight = scale_weight(weight, 1 / len(outputs))
-
-    def term(output):
-        distance = position_divergence if output in POSITION_LOGITS else class_divergence
-        if task is not None and task.num_classes == 1:
-            return Term(output, output, squared_error, weight, name="soft_label", at_labels=True)
-        return Term(
-            output, output, distance, weight, temperature, name="soft_label", at_labels=True
-        )
-
-    return [term(output) for output in outputs]
+    weight = _scaled(weight, 1 / len(outputs))
+    options = {"name": "soft_label", "at_labels": True}
+    if task is not None and task.num_classes == 1:
+        return [Term(output, output, squared_error, weight, **options) for output in outputs]
+    positions = dict.fromkeys(POSITION_LOGITS, position_divergence)
+    return [
+        Term(x, x, positions.get(x, class_divergence), weight, temperature, **options)
+        for x in outputs
+    ]
 
 
 def hidden_state_terms(layer_map, projection=None, embeddings=True, weight=1.0):
-    """Return squared errors of hidden states by layer map, with equal weights.
+    """Return squared errors of hidden states by layer map.
 
     Jiao et al. 2020, 'TinyBERT', eq. 8 and 9: MSE(H^S W, H^T).
 
@@ -293,21 +264,20 @@ def hidden_state_terms(layer_map, projection=None, embeddings=True, weight=1.0):
         layer_map: for each student layer the teacher's, both counted from 0.
         projection: W, from the student's states to the teacher's width; or None.
         embeddings: whether the embeddings' outputs are compared too.
-        weight: of all together, or a schedule.
+        weight: of each, or a schedule.
     """
-    pairs = [(0, 0)] * embeddings + [(t + 1, s + 1) for s, t in enumerate(layer_map)]
-    weight = scale_weight(weight, 1 / len(pairs))
-    return [_state_term(t, s, weight, projection) for t, s in pairs]
+    return _state_terms([(0, 0)] * embeddings + _outputs_of(layer_map), weight, projection)
 
 
 def attention_score_terms(layer_map, weight=1.0, causal=False):
-    """Return squared errors of attention scores before the softmax, with equal weights.
+    """Return squared errors of attention scores before the softmax.
 
     Jiao et al. 2020, 'TinyBERT', eq. 7. `layer_map` and `weight` are as in `hidden_state_terms`.
     Pairs with padding have no weight, nor, if `causal` is true, pairs with a later token.
     """
-    weight = scale_weight(weight, 1 / len(layer_map))
-    return [_score_term(t, s, weight, causal) for s, t in enumerate(layer_map)]
+    distance = functools.partial(attention_score_error, causal=causal)
+    scores = [(("attention_scores", t), ("attention_scores", s)) for s, t in enumerate(layer_map)]
+    return [Term(*pair, distance, weight, name="attention_score") for pair in scores]
 
 
 def make_projection(teacher, student, name="hidden_state_projection", index=-1):
@@ -335,17 +305,27 @@ def _soft_labels(task, temperature, weight):
     return soft_label_terms(task, temperature, weight) if task and weight else []
 
 
-def _state_term(t, s, weight, projection, name="hidden_state", distance=squared_error):
-    """Return a term of number t of the teacher's hidden states and number s of the student's."""
-    states = ("hidden_states", t), ("hidden_states", s)
-    return Term(*states, distance, weight, projection=projection, name=name)
+def _state_terms(pairs, weight, projection, name="hidden_state", distance=squared_error):
+    """Return a term for each pair of numbers of the teacher's and the student's hidden states."""
+    options = {"projection": projection, "name": name}
+    return [
+        Term(("hidden_states", t), ("hidden_states", s), distance, weight, **options)
+        for t, s in pairs
+    ]
 
 
-def _score_term(t, s, weight, causal):
-    """Return a term of the attention scores of layer t of the teacher and s of the student."""
-    scores = ("attention_scores", t), ("attention_scores", s)
-    distance = functools.partial(attention_score_error, causal=causal)
-    return Term(*scores, distance, weight, name="attention_score")
+def _outputs_of(layers):
+    """Return pairs of numbers of hidden states, which count the embeddings' output too."""
+    return [(t + 1, s + 1) for s, t in enumerate(layers)]
+
+
+def _scaled(weight, factor):
+    """Multiply a weight, a number or a schedule, by a factor."""
+    return (lambda step: weight(step) * factor) if callable(weight) else weight * factor
+
+
+def _configs(teacher, student):
+    return [getattr(model, "text_config", None) for model in (teacher, student)]
 
 
 def _is_causal(teacher, student):
@@ -354,7 +334,7 @@ def _is_causal(teacher, student):
     Raises:
         InputError: if it is causal in one of them only.
     """
-    configs = [getattr(model, "text_config", None) for model in (teacher, student)]
+    configs = _configs(teacher, student)
     causal = [getattr(config, "language_model", None) == "causal_lm" for config in configs]
     if causal[0] != causal[1]:
         raise InputError(
@@ -365,12 +345,11 @@ def _is_causal(teacher, student):
     return causal[0]
 
 
-def _num_layers(teacher, student):
-    """Return the number of layers of each model, from its config or else its outputs."""
-    counts = []
-    for model, side in ((teacher, "teacher"), (student, "student")):
-        config = getattr(model, "text_config", None)
-        if config is None:
-            read_tensor(model, ("attention_scores", 0), side)
-        counts.append(config.num_layers if config else len(model.output["attention_scores"]))
-    return counts
+def _layers(layer_map, teacher, student):
+    """Return the layer map as a list; layers are counted by the configs, or else the outputs."""
+    models = zip((teacher, student), _configs(teacher, student), strict=True)
+    counts = [
+        config.num_layers if config else len(model.output["attention_scores"])
+        for model, config in models
+    ]
+    return resolve_layer_map(layer_map, *counts)

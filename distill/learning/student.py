@@ -1,12 +1,17 @@
-"""Building a student, and initialising it from its teacher's layers."""
+"""Building a student, and initialising it from its teacher's layers.
+
+A student of a translator trains on the teacher's translations of the training texts (Kim & Rush
+2016, section 3.2), like any translator: `recipes/translate.py` writes them,
+`recipes/train_translator.py` trains on them.
+"""
 
 import dataclasses
 import re
 
 import numpy as np
 
-from distill.learning.layer_map import check_layer_map, resolve_layer_map
-from tfnlp.models import build_model, config_by_name, config_of
+from distill.learning.layer_map import resolve_layer_map
+from tfnlp.models import TransformerConfig, build_model, config_by_name, config_of
 from tfnlp.utils.errors import InputError
 
 # Axis of the vocabulary in weights that have one.
@@ -119,22 +124,70 @@ def make_student(
     config = student_config(teacher_config, num_layers, **sizes)
     if tokenizer is not None:
         config = with_vocabulary(config, tokenizer)
-    layer_map = resolve_layer_map(
-        layer_map or "uniform", teacher_config.num_layers, config.num_layers
-    )
-    has_classes = teacher.head in ("classifier", "tagger")
-    student = build_model(
-        config,
-        teacher.head,
-        teacher.output["logits"].shape[-1] if has_classes else None,
-        hidden_states="hidden_states" in teacher.output,
-        attention_scores="attention_scores" in teacher.output,
-        attention_projections="queries" in teacher.output,
-    )
+    layers = resolve_layer_map(layer_map, teacher_config.num_layers, config.num_layers)
+    student = build_like(teacher, config)
     if initialize:
-        initialize_student(student, teacher, layer_map, same_tokens=tokenizer is None)
+        initialize_student(student, teacher, layers, same_tokens=tokenizer is None)
         if tokenizer is not None:
             initialize_tokens(student, teacher, tokenizer, teacher_tokenizer)
+    return student
+
+
+def build_like(model, config, **options):
+    """Build a model of another config, with the head, classes and outputs of `model`.
+
+    Args:
+        model: from `build_model`.
+        config: of the new model.
+        options: as in `build_model`.
+    """
+    counted = model.head in ("classifier", "tagger")
+    return build_model(
+        config,
+        model.head,
+        model.output["logits"].shape[-1] if counted else None,
+        hidden_states="hidden_states" in model.output,
+        attention_scores="attention_scores" in model.output,
+        attention_projections="queries" in model.output,
+        **options,
+    )
+
+
+def make_translator_student(
+    teacher, num_layers=None, num_decoder_layers=None, layer_map="uniform", dropout=None
+):
+    """Build a Transformer of fewer layers, with weights of layers of its teacher.
+
+    Args:
+        teacher: a Transformer or Marian, with the head "sequence_to_sequence".
+        num_layers: the student's encoder blocks; as many as the teacher's where None.
+        num_decoder_layers: its decoder blocks; as many as the teacher's where None.
+        layer_map: the choice of the teacher's blocks, for both encoder and decoder: "uniform",
+            "last", "first" or "alternate" (`distill.learning.layer_map`).
+        dropout: the student's; the teacher's where None.
+
+    Returns:
+        A `TextModel`.
+
+    Raises:
+        InputError: if the teacher is of another family, or has fewer layers than asked for.
+    """
+    config = config_of(teacher)
+    if not isinstance(config, TransformerConfig):
+        raise InputError(
+            f"The teacher is a {teacher.name}, but this student has the layers of a Transformer; "
+            "give a Transformer or a Marian."
+        )
+    sizes = config.num_layers, config.decoder.num_layers
+    layers = num_layers or sizes[0], num_decoder_layers or sizes[1]
+    maps = [resolve_layer_map(layer_map, *counts) for counts in zip(sizes, layers, strict=True)]
+    fields = {"num_layers": layers[0], "num_decoder_layers": layers[1]}
+    if dropout is not None:
+        fields["dropout"] = dropout
+    student = build_model(dataclasses.replace(config, **fields), teacher.head)
+    sources = {weight.path: weight for weight in teacher.weights}
+    for weight in student.weights:
+        weight.assign(sources[_teacher_path(weight.path, config, student.text_config, *maps)])
     return student
 
 
@@ -156,19 +209,12 @@ def initialize_tokens(student, teacher, tokenizer, teacher_tokenizer):
     """Copy the per-token weights of the tokens that both vocabularies spell the same.
 
     These are the embeddings and, for a masked LM, the weights of the logits that are not shared.
-
-    Args:
-        student, teacher: from `tfnlp.models`.
-        tokenizer, teacher_tokenizer: theirs.
-
-    Returns:
-        The number of tokens whose embeddings are copied; 0 where the tables' widths differ.
+    Weights of another width are left as they are.
     """
     teacher_ids = [teacher_tokenizer.token_id(token) for token in tokenizer.tokens_by_id()]
     pairs = [(i, j) for i, j in enumerate(teacher_ids) if j is not None]
     ids, teacher_ids = np.array(pairs, "int64").reshape(-1, 2).T
     sources = {weight.path: weight for weight in teacher.weights}
-    copied = {}
     for weight in student.weights:
         axis, source = TOKEN_AXES.get(weight.path), sources.get(weight.path)
         if axis is None or source is None:
@@ -177,8 +223,6 @@ def initialize_tokens(student, teacher, tokenizer, teacher_tokenizer):
         if rows.shape[1:] == teacher_rows.shape[1:]:
             rows[ids] = teacher_rows[teacher_ids]
             weight.assign(np.moveaxis(rows, 0, axis))
-            copied[weight.path] = len(ids)
-    return copied.get("embeddings/token_table", 0)
 
 
 def initialize_student(student, teacher, layer_map, same_tokens=True):
@@ -189,38 +233,32 @@ def initialize_student(student, teacher, layer_map, same_tokens=True):
     segments, its positions start as the teacher's plus its first segment.
 
     Args:
-        student: a `keras.Model` from `tfnlp.models`.
-        teacher: a `keras.Model` from `tfnlp.models`.
+        student, teacher: from `tfnlp.models`.
         layer_map: for each student layer the teacher's, both counted from 0. Layers that share
             their weights (ALBERT) take those of the first of them.
         same_tokens: whether ids mean the same token in both; else per-token weights are left as
             they are, see `initialize_tokens`.
 
     Returns:
-        The number of weights copied, and the number left.
+        The copied weights by path.
     """
     teacher_config, config = config_of(teacher), config_of(student)
-    check_layer_map(layer_map, teacher_config.num_layers, config.num_layers)
     sources = {weight.path: weight for weight in teacher.weights}
     copied = {}
     for weight in student.weights:
         if _is_pooling(weight.path, student.head) and config.pooling != teacher_config.pooling:
             continue
-        if not same_tokens and _is_per_token(weight.path):
+        per_token = weight.path in TOKEN_AXES or re.fullmatch(CLUSTERED, weight.path)
+        if per_token and not same_tokens:
             continue
-        source = sources.get(_teacher_path(weight.path, layer_map, teacher_config, config))
+        source = sources.get(_teacher_path(weight.path, teacher_config, config, layer_map))
         if source is not None and source.shape == weight.shape:
             weight.assign(source)
             copied[weight.path] = weight
     positions, segments = (f"embeddings/{name}_table" for name in ("position", "segment"))
     if positions in copied and segments in sources and not config.num_segments:
         copied[positions].assign_add(sources[segments][:1])
-    return len(copied), len(student.weights) - len(copied)
-
-
-def _is_per_token(path):
-    """Return whether a weight has an entry for each token."""
-    return path in TOKEN_AXES or re.fullmatch(CLUSTERED, path) is not None
+    return copied
 
 
 def _is_pooling(path, head):
@@ -229,19 +267,17 @@ def _is_pooling(path, head):
     return layer == "pooler" or (layer == "classifier" and head in ("classifier", "chooser"))
 
 
-def _teacher_path(path, layer_map, teacher_config, config):
+def _teacher_path(path, teacher_config, config, layer_map, decoder_map=()):
     """Return the path of the teacher's weight that a student's weight starts from."""
-    layer, _, rest = path.partition("/")
-    if layer.startswith("encoder_"):
-        number = int(layer.removeprefix("encoder_"))
-    elif layer == "encoder":
-        block, _, rest = rest.partition("/")
-        group = int(block.removeprefix("block_"))
-        number = group * config.num_layers // config.num_groups
+    if match := re.fullmatch(r"(encoder|decoder)_(\d+)/(.*)", path):
+        part, number, rest = match[1], int(match[2]), match[3]
+    elif match := re.fullmatch(r"(encoder)/block_(\d+)/(.*)", path):  # of shared weights
+        part, rest = match[1], match[3]
+        number = int(match[2]) * config.num_layers // config.num_groups
     else:
         return path
-    number = layer_map[number]
+    number = (decoder_map if part == "decoder" else layer_map)[number]
     groups = getattr(teacher_config, "num_groups", None)
     if groups is None:
-        return f"encoder_{number}/{rest}"
+        return f"{part}_{number}/{rest}"
     return f"encoder/block_{number * groups // teacher_config.num_layers}/{rest}"

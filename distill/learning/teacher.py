@@ -8,13 +8,13 @@ import keras
 
 from distill.learning.ensemble import Ensemble, teacher_shares
 from distill.learning.teacher_outputs import StackedOutputs, compute_teacher_outputs
-from distill.learning.terms import read_tensor
+from distill.learning.terms import check_terms, read_tensor
 from tfnlp.checkpoints import load_model, read_head, read_labels
-from tfnlp.models import check_vocabulary, token_axes
+from tfnlp.models import MASKED_LMS, check_vocabulary, token_axes
 from tfnlp.text import load_tokenizer
 from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.training.finetuning import score_splits
-from tfnlp.training.fingerprints import content_fingerprint, model_fingerprint
+from tfnlp.training.fingerprints import model_fingerprint
 from tfnlp.utils.errors import InputError
 
 
@@ -35,7 +35,7 @@ class Teacher:
             if this one was not pruned.
 
     Raises:
-        InputError: if there is no model, or the weights do not fit the models.
+        InputError: if the weights do not fit the models.
     """
 
     models: list[keras.Model]
@@ -46,59 +46,44 @@ class Teacher:
     unpruned: "Teacher | None" = None
 
     def __post_init__(self):
-        if not self.models:
-            raise InputError("There is no teacher; give one, or several in a list.")
         self.shares = teacher_shares(self.weights, len(self.models))
 
     @functools.cached_property
     def model(self):
         """The only model, or an `Ensemble` that is called like one."""
-        return self.models[0] if len(self.models) == 1 else Ensemble(self.models, self.task)
+        if len(self.models) == 1:
+            return self.models[0]
+        return Ensemble(self.models, self.task, self.shares)
 
     def has_tokens_of(self, tokenizer):
         """Return whether another tokenizer is the same."""
         same = self.tokenizer is tokenizer
         return same or self.tokenizer.to_json() == tokenizer.to_json()
 
-    def weigh(self, terms):
-        """Return terms whose distances weight several models by `weights`."""
-        if self.shares is None:
-            return terms
-
-        def weigh(term):
-            distance = functools.partial(term.distance, teacher_weights=self.shares)
-            return dataclasses.replace(term, distance=distance)
-
-        return [weigh(term) for term in terms]
-
     def runs_once(self, tokenizer):
         """Return whether outputs are computed once, for a student with this tokenizer."""
         return self.cache_dir is not None or not self.has_tokens_of(tokenizer)
+
+    def terms(self, terms):
+        """Return terms that compare the student with this teacher: of several, with their mean."""
+        return terms if len(self.models) == 1 else [self.model.of_mean(term) for term in terms]
 
     def check(self):
         """Raise an InputError unless the models fit their tokenizer and task."""
         for model in self.models:
             check_vocabulary(self.tokenizer, model)
-            check_model("teacher", model, self.task)
+            if self.task is not None:
+                check_model("The teacher", model, self.task)
+        if self.unpruned is not None:
+            self.unpruned.check()
 
-    def check_terms(self, terms, tokenizer):
-        """Check that several models, or tokenizers, have the tensors of terms in common.
-
-        Raises:
-            InputError: if a term reads layers of several models, which cannot be averaged, or
-                tokens, which the student's tokenizer splits differently.
-        """
-        same_tokens, model = self.has_tokens_of(tokenizer), self.models[0]
+    def check_student(self, student, terms, tokenizer):
+        """Raise an InputError unless a student, its terms and its tokenizer fit this teacher."""
+        check_terms(self.terms(terms), self.model, student)
+        if self.has_tokens_of(tokenizer):
+            return
         for term in terms:
-            output = term.teacher[0]
-            if len(self.models) > 1 and output not in self.task.outputs:
-                raise InputError(
-                    f"The term {term.name!r} reads {output}, but of several teachers only their "
-                    f"{' and '.join(self.task.outputs)} are learned; leave the term out, or give "
-                    "one teacher."
-                )
-            if same_tokens:
-                continue
+            output, model = term.teacher[0], self.models[0]
             if token_axes(model, output, read_tensor(model, term.teacher, "teacher")):
                 raise InputError(
                     f"The term {term.name!r} compares {output} by token, but teacher and student "
@@ -106,77 +91,65 @@ class Teacher:
                 )
 
     def outputs(self, batches, terms):
-        """Compute once what terms read, for all examples; see `compute_teacher_outputs`.
-
-        Args:
-            batches: `LengthBatches`, encoded by the teacher's tokenizer.
-            terms: a list of `Term`.
+        """Compute once what terms read of batches, which the teacher's tokenizer encoded.
 
         Returns:
-            `TeacherOutputs`, or `StackedOutputs` of several models, each cached in a folder of its
-            own.
+            `TeacherOutputs`, see `compute_teacher_outputs`, or `StackedOutputs` of several models,
+            each cached in a folder of its own.
         """
         reads = {term.teacher for term in terms}
         if len(self.models) == 1:
             return compute_teacher_outputs(self.models[0], batches, reads, self.cache_dir)
-        folders = [
-            self.cache_dir and pathlib.Path(self.cache_dir) / model_fingerprint(model)[:16]
-            for model in self.models
-        ]
-        pairs = zip(self.models, folders, strict=True)
-        return StackedOutputs([compute_teacher_outputs(m, batches, reads, f) for m, f in pairs])
+        parts = []
+        for model in self.models:
+            folder = self.cache_dir
+            if folder is not None:
+                folder = pathlib.Path(folder) / model_fingerprint(model)[:16]
+            parts.append(compute_teacher_outputs(model, batches, reads, folder))
+        return StackedOutputs(parts)
 
     def score(self, splits, batches):
         """Return the figures of the model or of the ensemble, see `score_splits`."""
         model = self.model
         if len(self.models) > 1:
-            model = Ensemble(self.models, self.task, pooled=True, weights=self.shares)
+            model = Ensemble(self.models, self.task, self.shares, pooled=True)
         return score_splits(model, self.task, splits, batches)
 
-    def fingerprints(self, student):
+    def fingerprints(self):
         """Return the fingerprints of a run by this teacher, as `fit` takes them."""
-        made_from = {
-            "teacher_dir": model_fingerprint(self.model),
-            "model": content_fingerprint(student.text_config),
-        }
+        made_from = {"teacher_dir": model_fingerprint(self.model)}
         if self.cache_dir is not None:
             made_from["cache_dir"] = "on disk"  # states on disk are rounded to float16
         return made_from
 
 
 def check_model(name, model, task):
-    """Raise an InputError unless a "teacher" or "student" has the head and classes of a task."""
-    if model.head != task.head:
+    """Raise an InputError unless a model, such as "The student", has a task's head and classes."""
+    logits = model.output.get("logits") if task.num_classes else None
+    classes = None if logits is None else logits.shape[-1]
+    if (model.head, classes) != (task.head, task.num_classes):
         raise InputError(
-            f"The {name} has the head {model.head!r}, but the task needs {task.head!r}; give a "
-            "model with that head."
+            f"{name} has the head {model.head!r} and {_counted(classes)}, but the task needs "
+            f"{task.head!r} and {_counted(task.num_classes)}; give a model that was fine-tuned "
+            "for it."
         )
-    classes = model.output["logits"].shape[-1] if task.num_classes else None
-    if classes != task.num_classes:
-        raise InputError(
-            f"The {name} has {classes} classes, but the task {task.num_classes}; give a model of "
-            "as many."
-        )
+
+
+def _counted(classes):
+    return {None: "no classes", 1: "a number"}.get(classes, f"{classes} classes")
 
 
 def read_teacher_labels(folder, head):
-    """Return the class names of a teacher's folder in order of their ids, or None if it has none.
+    """Return the class names of a teacher's folder in order of their ids.
 
-    Args:
-        folder: of the model.
-        head: one of `tfnlp.models.HEADS` that classifies.
+    None if it has none, or is a regression, which `load_teacher` refuses.
 
     Raises:
-        InputError: if its model has another head, or is a regression.
+        InputError: if its model has another head than `head`.
     """
     _check_stored_head(folder, head)
     labels = read_labels(folder)
-    if labels and len(labels) == 1:
-        raise InputError(
-            f"{folder} holds a {head} that gives a number, not one of several classes; give the "
-            "folder of a teacher that was fine-tuned for the task."
-        )
-    return labels
+    return labels if labels and len(labels) > 1 else None
 
 
 def _check_stored_head(folder, head):
@@ -190,10 +163,7 @@ def _check_stored_head(folder, head):
 
 
 def load_shared_tokenizer(folders):
-    """Load the tokenizer of a task's teachers, which must all have the same one.
-
-    Args:
-        folders: of the teachers.
+    """Load the tokenizer of teachers' folders, which must all have the same one.
 
     Raises:
         InputError: as `load_tokenizer`, and if one differs from the first.
@@ -209,24 +179,16 @@ def load_shared_tokenizer(folders):
     return tokenizer
 
 
-def load_teacher(
-    folder,
-    task,
-    hidden_states=False,
-    attention_scores=False,
-    attention_projections=False,
-    dtype=None,
-):
+def load_teacher(folder, task, **options):
     """Load a model that was fine-tuned for a task.
 
     Args:
         folder: of the model, such as the `best` of a run.
         task: see `tfnlp.tasks`.
-        hidden_states, attention_scores, attention_projections: whether to output these too, for
-            the student to learn from.
-        dtype: a Keras dtype policy for the teacher, such as "bfloat16", which takes half the
-            memory; the global one where None. Losses convert its outputs to float32. A student
-            that starts from its weights needs a teacher in float32.
+        options: as `load_model` takes them: `hidden_states`, `attention_scores` and
+            `attention_projections`, whether to output these too for the student to learn from, and
+            `dtype`, such as "bfloat16", which takes half the memory. Losses convert outputs to
+            float32. A student that starts from its weights needs a teacher in float32.
 
     Returns:
         A `TextModel`.
@@ -236,26 +198,12 @@ def load_teacher(
             task.
     """
     _check_stored_head(folder, task.head)
-    teacher = load_model(
-        folder,
-        task.head,
-        hidden_states=hidden_states,
-        attention_scores=attention_scores,
-        attention_projections=attention_projections,
-        dtype=dtype,
-    )
-    if task.num_classes is None:
-        return teacher
-    classes = teacher.output["logits"].shape[-1]
-    if classes != task.num_classes:
-        raise InputError(
-            f"{folder} gives {_counted(classes)}, but the task has "
-            f"{_counted(task.num_classes)}; give a teacher that was fine-tuned for the task."
-        )
+    teacher = load_model(folder, task.head, **options)
+    check_model(folder, teacher, task)
     labels = read_labels(folder)
     # Default labels of a model whose classes have no names.
-    unnamed = [f"LABEL_{i}" for i in range(classes)]
-    if classes > 1 and labels not in (None, unnamed, list(task.label_names)):
+    unnamed = [f"LABEL_{i}" for i in range(task.num_classes or 0)]
+    if (task.num_classes or 0) > 1 and labels not in (None, unnamed, list(task.label_names)):
         raise InputError(
             f"The labels of {folder} are {', '.join(labels)}, but the task's are "
             f"{', '.join(task.label_names)}; give the task the teacher's, in their order."
@@ -263,5 +211,24 @@ def load_teacher(
     return teacher
 
 
-def _counted(classes):
-    return "a number" if classes == 1 else f"{classes} classes"
+def load_general_teacher(folder, predicts, **options):
+    """Load a pretrained model as a teacher of a general distillation.
+
+    Args:
+        folder: of a masked language model, or of an encoder.
+        predicts: whether the student learns its predictions.
+        options: outputs, and `dtype`, as `load_model` takes them.
+
+    Returns:
+        A `TextModel`, with the head "masked_lm" if the folder has it.
+
+    Raises:
+        InputError: as `load_model`, and if `predicts` is set but the folder has no such head.
+    """
+    head = "masked_lm" if read_head(folder) in MASKED_LMS else None
+    if predicts and head is None:
+        raise InputError(
+            f"{folder} holds no masked language model, so it gives no soft labels of masked "
+            "tokens; give one that predicts tokens, or a method of states and attention."
+        )
+    return load_model(folder, head, **options)

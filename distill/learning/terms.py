@@ -1,7 +1,6 @@
-"""Distillation losses: `Term`s, and their weighted sum."""
+"""Distillation losses: each `Term` compares a tensor of the student with one of the teacher."""
 
 import dataclasses
-import functools
 from collections.abc import Callable
 
 import keras
@@ -12,34 +11,14 @@ from tfnlp.text.batches import IGNORED
 from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import entry_weights, weighted_mean
 
-# Optional outputs of `build_model`, and the argument that enables each.
-OPTIONAL_OUTPUTS = {
-    "hidden_states": "hidden_states",
-    "attention_scores": "attention_scores",
-    "queries": "attention_projections",
-    "keys": "attention_projections",
-    "values": "attention_projections",
-}
-
 
 def pick_output(outputs, output, index=None):
-    """Return one tensor of a model's outputs; a single tensor is returned as it is.
+    """Return one tensor of a model's outputs, by its name and, in a list, its number.
 
-    Args:
-        outputs: of a model; tensors, or symbolic ones.
-        output: its name.
-        index: its number, where the output is a list.
-
-    Raises:
-        ValueError: if a dict of outputs lacks it.
+    A tensor in place of a dict is returned as it is.
     """
     if not isinstance(outputs, dict):
         return outputs
-    if output not in outputs:
-        raise ValueError(
-            f"a model with the outputs {sorted(outputs)} gives no `{output}`; give a student and "
-            "a teacher that both do."
-        )
     return outputs[output] if index is None else outputs[output][index]
 
 
@@ -68,7 +47,7 @@ class Term:
         at_labels: whether only tokens with a label count.
 
     Raises:
-        ValueError: if the temperature is not above 0, or the weight is below 0.
+        ValueError: if the weight is below 0, or the temperature not above it.
     """
 
     teacher: tuple | str
@@ -87,20 +66,23 @@ class Term:
             object.__setattr__(self, side, tensor)
         if self.name is None:
             object.__setattr__(self, "name", _tensor_name(self.student, "_"))
-        if isinstance(self.temperature, int | float) and self.temperature <= 0:
-            raise ValueError(f"temperature={self.temperature} must be above 0.")
-        if isinstance(self.weight, int | float) and self.weight < 0:
-            raise ValueError(f"weight={self.weight} of {self.name!r} must be at least 0.")
+        numbers = (self.weight, self.temperature)
+        weight, temperature = (1 if callable(x) or x is None else x for x in numbers)
+        if weight < 0 or temperature <= 0:
+            raise ValueError(
+                f"weight={self.weight} of {self.name!r} must be at least 0, and "
+                f"temperature={self.temperature} above 0."
+            )
 
-    def distances(self, teacher, student, padding_mask=None, step=None):
+    def distances(self, teacher, student, padding_mask=None, step=0):
         """Compute the distances in float32; the student's tensor is projected here."""
         if self.projection is not None:
             student = self.projection(student)
-        teacher, student = ops.cast(teacher, "float32"), ops.cast(student, "float32")
         options = {}
         if self.temperature is not None:
             options["temperature"] = at_step(self.temperature, step)
-        return self.distance(teacher, student, padding_mask, **options)
+        tensors = ops.cast(teacher, "float32"), ops.cast(student, "float32")
+        return self.distance(*tensors, padding_mask, **options)
 
     def loss(
         self,
@@ -109,7 +91,7 @@ class Term:
         padding_mask=None,
         sample_weight=None,
         labels=None,
-        step=None,
+        step=0,
     ):
         """Compute the mean distance without the term's weight, a scalar.
 
@@ -119,10 +101,6 @@ class Term:
             sample_weight: (B,), of the examples.
             labels: of each token (B, L), -100 where it has none; others have no effect.
             step: of the training, for schedules.
-
-        Raises:
-            ValueError: if a model lacks the tensor, the distance does not fit the tensors, or
-                a schedule has no step.
         """
         teacher = pick_output(teacher_outputs, *self.teacher)
         student = pick_output(student_outputs, *self.student)
@@ -137,23 +115,8 @@ class Term:
 
 
 def at_step(value, step):
-    """Return a number, or the value of a schedule at a step, which it gets as a float.
-
-    Raises:
-        ValueError: if a schedule has no step.
-    """
-    if not callable(value):
-        return value
-    if step is None:
-        raise ValueError("a weight or a temperature follows a schedule, which needs the step.")
-    return ops.cast(value(ops.cast(step, "float32")), "float32")
-
-
-def scale_weight(weight, factor):
-    """Multiply a weight, a number or a schedule, by a factor."""
-    if callable(weight):
-        return lambda step: weight(step) * factor
-    return weight * factor
+    """Return a number, or the value of a schedule at a step, which it gets as a float."""
+    return ops.cast(value(ops.cast(step, "float32")), "float32") if callable(value) else value
 
 
 def _text_weights(distances, padding_mask, sample_weight):
@@ -182,51 +145,14 @@ def _tensor_name(tensor, between=" "):
     return between.join(str(part) for part in tensor if part is not None)
 
 
-class TermsLoss(keras.distillation.DistillationLoss):
-    """Weighted sum of terms as one loss of `keras.distillation`.
-
-    Args:
-        terms: a list of `Term`, without schedules if Keras' own `Distiller` sums them, since it
-            passes no step.
-    """
-
-    def __init__(self, terms):
-        self.terms = terms
-
-    def compute_loss(
-        self,
-        teacher_outputs,
-        student_outputs,
-        padding_mask=None,
-        sample_weight=None,
-        labels=None,
-        step=None,
-        **kwargs,
-    ):
-        """Compute the loss of a batch, a scalar; arguments as in `Term.loss`."""
-        batch = teacher_outputs, student_outputs, padding_mask, sample_weight, labels, step
-        return sum(at_step(term.weight, step) * term.loss(*batch) for term in self.terms)
-
-
 def check_terms(terms, teacher, student):
-    """Raise an InputError if a term does not fit the models.
-
-    Args:
-        terms: a list of `Term`.
-        teacher, student: the models; if the teacher is None its tensors are not checked.
-    """
+    """Raise an InputError if a term does not fit a teacher's and a student's model."""
     for term in terms:
-        if teacher is None:
-            read_tensor(student, term.student, "student")
-            continue
-        tensors = (
-            read_tensor(teacher, term.teacher, "teacher"),
-            read_tensor(student, term.student, "student"),
-        )
+        tensors = read_tensor(teacher, term.teacher, "teacher")
+        tensors = tensors, read_tensor(student, term.student, "student")
         specs = [tf.TensorSpec(x.shape, x.dtype) for x in tensors]
-        compare = functools.partial(term.distances, step=0)
         try:
-            traced = tf.function(compare, autograph=False).get_concrete_function(*specs)
+            traced = tf.function(term.distances, autograph=False).get_concrete_function(*specs)
         except Exception as e:  # a distance of the user may raise anything
             reason = str(e).strip().partition("\n")[0].rstrip(".")
             raise InputError(
@@ -255,17 +181,19 @@ def read_tensor(model, tensor, side):
     output, index = tensor
     if not isinstance(model.output, dict):
         return model.output
-    value = model.output.get(output)
-    several = isinstance(value, list | tuple)
-    if several and index is not None and -len(value) <= index < len(value):
-        return value[index]
-    if value is not None and not several and index is None:
-        return value
-    advice = f"its outputs are {', '.join(model.output)}"
-    if value is None and output in OPTIONAL_OUTPUTS:
-        advice = f"build it with {OPTIONAL_OUTPUTS[output]}=True"
-    elif several:
-        advice = f"its {output} are numbered 0 to {len(value) - 1}"
-    raise InputError(
-        f"The terms read {_tensor_name(tensor)}, which the {side} does not give; {advice}."
-    )
+    tensors = {
+        name: value if isinstance(value, list | tuple) else {None: value}
+        for name, value in model.output.items()
+    }
+    try:
+        return tensors[output][index]
+    except (LookupError, TypeError):
+        names = (
+            name if isinstance(x, dict) else f"{name} (0 to {len(x) - 1})"
+            for name, x in tensors.items()
+        )
+        raise InputError(
+            f"The terms read {_tensor_name(tensor)}, but the {side} gives {', '.join(names)}; "
+            "build a single model with `hidden_states`, `attention_scores` or "
+            "`attention_projections`, or leave the term out."
+        ) from None

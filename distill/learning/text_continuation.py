@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from tfnlp.models import check_vocabulary
 from tfnlp.text import Encoding, LengthBatches
+from tfnlp.training.inference import input_signature
 from tfnlp.utils.errors import InputError
 
 
@@ -75,10 +76,9 @@ class TextContinuer:
             rng = np.random.default_rng([config.seed, number])
             draws += list(rng.random((config.copies, config.max_tokens)))
             rows += [(text[:last], ids)] * config.copies
-        copies = []
-        for start in range(0, len(rows), self.batch_size):
-            batch = slice(start, start + self.batch_size)
-            copies += self._continue(rows[batch], draws[batch])
+        copies, size = [], self.batch_size
+        for start in range(0, len(rows), size):
+            copies += self._continue(rows[start : start + size], draws[start : start + size])
         return [copies[i : i + config.copies] for i in range(0, len(copies), config.copies)]
 
     def _continue(self, rows, draws):
@@ -116,10 +116,9 @@ class TextContinuer:
 
 def _next_tokens(model, top_k, temperature):
     """Build a function from inputs to the next tokens and cumulative shares, both (B, K)."""
-    signature = {name: tf.TensorSpec(x.shape, x.dtype) for name, x in model.input.items()}
     top_k = min(top_k, model.output["logits"].shape[-1])
 
-    @tf.function(input_signature=[signature])
+    @tf.function(input_signature=[input_signature(model)])
     def next_tokens(inputs):
         last = tf.reduce_sum(inputs["padding_mask"], 1) - 1
         logits = tf.gather(model(inputs, training=False)["logits"], last, batch_dims=1)

@@ -15,6 +15,7 @@ from tfnlp.models import check_vocabulary
 from tfnlp.objectives import predict_at_positions
 from tfnlp.objectives.masking import POSITIONS
 from tfnlp.text import Encoding, LengthBatches
+from tfnlp.training.inference import input_signature
 from tfnlp.utils.errors import InputError
 
 # Words that may be replaced consist of letters; numbers stay.
@@ -62,11 +63,6 @@ class WordReplacer:
     """
 
     def __init__(self, model, tokenizer, vectors=None, config=None, batch_size=64):
-        if model.head != "masked_lm":
-            raise InputError(
-                f"The model has the head {model.head!r}, but replacing words needs 'masked_lm'; "
-                "give a masked language model."
-            )
         check_vocabulary(tokenizer, model)
         if tokenizer.mask_token_id is None:
             raise InputError("The tokenizer has no [MASK] or <mask>; give one that has.")
@@ -89,11 +85,8 @@ class WordReplacer:
         Returns:
             A list of lists of `copies` texts.
         """
-        candidates = self.candidates(texts)
-        return [
-            self._copies(text, words, number)
-            for number, (text, words) in enumerate(zip(texts, candidates, strict=True), first)
-        ]
+        pairs = zip(texts, self.candidates(texts), strict=True)
+        return [self._copies(*pair, number) for number, pair in enumerate(pairs, first)]
 
     def candidates(self, texts):
         """Return the candidate replacements of the words of texts.
@@ -125,21 +118,19 @@ class WordReplacer:
 
     def _predict(self, masked):
         """Return the ids of the most probable words at each masked place, the best first."""
-        encodings, places = [], []
+        encodings = []
         for _, _, encoding, place in masked:
             ids = list(encoding.token_ids)
             ids[place] = self.tokenizer.mask_token_id
             encodings.append(Encoding(ids, list(encoding.segment_ids), truncated=False))
-            places.append(place)
         if not masked:
             return []
-        batches = LengthBatches(
-            encodings, self.batch_size, pad_token_id=self.tokenizer.pad_token_id
-        )
+        places = np.array([[place] for *_, place in masked], "int32")
+        pad = self.tokenizer.pad_token_id
+        batches = LengthBatches(encodings, self.batch_size, pad_token_id=pad)
         best = [None] * len(masked)
         for indices in batches.batch_indices():
-            inputs = batches.batch(indices)[0]
-            inputs[POSITIONS] = np.array([[places[i]] for i in indices], "int32")
+            inputs = batches.batch(indices)[0] | {POSITIONS: places[indices]}
             for i, ids in zip(indices, self._best_tokens(inputs), strict=True):
                 best[i] = ids.tolist()
         return best
@@ -180,11 +171,10 @@ def _best_tokens(model, ids, count):
     """Build a function from inputs with `POSITIONS` (B, 1) to the `count` best of some ids."""
     # Apply the head at masked positions only: over all tokens it takes most of the time.
     model = predict_at_positions(model)
-    signature = {name: tf.TensorSpec(x.shape, x.dtype) for name, x in model.input.items()}
     scores = np.full(model.output["logits"].shape[-1], _NEVER, "float32")
     scores[ids] = 0
 
-    @tf.function(input_signature=[signature])
+    @tf.function(input_signature=[input_signature(model)])
     def best(inputs):
         logits = tf.cast(model(inputs, training=False)["logits"], "float32")[:, 0]
         return tf.math.top_k(logits + scores, count).indices

@@ -1,5 +1,7 @@
 """Word vectors, of a file or of a model's tokens, and their nearest neighbours."""
 
+import functools
+
 import numpy as np
 from keras import ops
 
@@ -22,7 +24,7 @@ class WordVectors:
         self.vectors = _normalised(np.asarray(vectors, "float32"))
         self._rows = {word: row for row, word in reversed([*enumerate(self.words)])}
         self._vector_of = vector_of
-        self._neighbours = {}
+        self._nearest = functools.cache(self._find)
 
     @classmethod
     def of_model(cls, model, tokenizer):
@@ -48,53 +50,43 @@ class WordVectors:
         Raises:
             InputError: if the file is missing or broken, naming the line.
         """
-        return cls(*read_vectors(path))
+        words, rows, width = [], [], None
+        for number, line in progress_bar(read_lines(path), desc="vectors", unit="word"):
+            fields = line.rstrip().split(" ")
+            if number == 1 and len(fields) == 2 and all(map(str.isdecimal, fields)):
+                continue  # word2vec's counts
+            width = width or len(fields) - 1
+            # A few of GloVe's words contain a space.
+            word, numbers = " ".join(fields[:-width]), fields[-width:]
+            try:
+                row = np.array(numbers, "float32")
+            except ValueError:
+                row = None
+            if row is None or not word or width < 2 or not np.isfinite(row).all():
+                raise InputError(
+                    f"{path}, line {number}: expected a word and {max(width, 2)} numbers with a "
+                    "space between, as in GloVe's and word2vec's text files."
+                )
+            if word.isalpha():
+                words.append(word)
+                rows.append(row)
+        if not words:
+            raise InputError(f"{path} holds no vector of a word of letters.")
+        return cls(words, np.stack(rows))
 
     def nearest(self, word, count):
         """Return the `count` nearest words, without the word itself; none if it has no vector."""
-        if (word, count) not in self._neighbours:
-            self._neighbours[word, count] = self._nearest(word, count)
-        return self._neighbours[word, count]
+        return self._nearest(word, count)
 
-    def _nearest(self, word, count):
+    def _find(self, word, count):
         row = self._rows.get(word, self._rows.get(word.lower()))
-        if row is not None:
-            vector = self.vectors[row]
-        else:
-            vector = self._vector_of and self._vector_of(word)
-            if vector is None:
-                return []
-            vector = _normalised(vector[None])[0]
+        vector = self._vector_of and self._vector_of(word) if row is None else self.vectors[row]
+        if vector is None:
+            return []
+        vector = _normalised(vector)
         order = np.argsort(-(self.vectors @ vector), kind="stable")[: count + 1]
         words = [self.words[i] for i in order if self.words[i].lower() != word.lower()]
         return words[:count]
-
-
-def read_vectors(path):
-    """Read the words of letters and their vectors (words, D); see `WordVectors.from_file`."""
-    words, rows, width = [], [], None
-    for number, line in progress_bar(read_lines(path), desc="vectors", unit="word"):
-        fields = line.rstrip().split(" ")
-        if number == 1 and len(fields) == 2 and all(map(str.isdecimal, fields)):
-            continue  # word2vec's counts
-        width = width or len(fields) - 1
-        # A few of GloVe's words contain a space.
-        word, numbers = " ".join(fields[:-width]), fields[-width:]
-        try:
-            row = np.array(numbers, "float32")
-        except ValueError:
-            row = None
-        if row is None or not word or width < 2 or not np.isfinite(row).all():
-            raise InputError(
-                f"{path}, line {number}: expected a word and {max(width, 2)} numbers with a space "
-                "between, as in GloVe's and word2vec's text files."
-            )
-        if word.isalpha():
-            words.append(word)
-            rows.append(row)
-    if not words:
-        raise InputError(f"{path} holds no vector of a word of letters.")
-    return words, np.stack(rows)
 
 
 def whole_words(tokenizer):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.objectives.small import TEMPLATE, numbered
-from tfnlp.models import AlbertConfig, BertConfig, RobertaConfig
+from tfnlp.models import AlbertConfig, BertConfig, Gpt2Config, RobertaConfig
 from tfnlp.objectives import Corpus, NextSentence, SentenceOrder
 from tfnlp.objectives.passages import Passages
 from tfnlp.objectives.sentence_pairs import truncate_pair

@@ -71,25 +71,19 @@ def expected(method, t, s, mask):
     def both(name):
         return zip(t[name], s[name], strict=True)
 
+    pairs = real[:, :, None] & real[:, None, :]
+    states = [F.mse_loss(a[real], b[real]) for a, b in both("hidden_states")]
+    scores = [
+        F.mse_loss(a.transpose(0, 1)[:, pairs], b.transpose(0, 1)[:, pairs])
+        for a, b in both("attention_scores")
+    ]
     if method == "tinybert":  # Huawei's TinyBERT: MSELoss of states, of scores
-        pairs = real[:, :, None] & real[:, None, :]
-        states = [F.mse_loss(a[real], b[real]) for a, b in both("hidden_states")]
-        scores = [
-            F.mse_loss(a.transpose(0, 1)[:, pairs], b.transpose(0, 1)[:, pairs])
-            for a, b in both("attention_scores")
-        ]
         return sum(states) + sum(scores)
+    if method == "logits":  # on request, each pair counting the same: 0.3 and 0.1 of their means
+        return 0.3 * sum(states) / len(states) + 0.1 * sum(scores) / len(scores)
     if method == "distilbert":  # transformers' distillation: CosineEmbeddingLoss
         a, b = t["hidden_states"][-1][real], s["hidden_states"][-1][real]
         return F.cosine_embedding_loss(b, a, torch.ones(len(a)))
-    if method == "logits":  # on request, each pair counting the same: 0.3 and 0.1 of their means
-        pairs = real[:, :, None] & real[:, None, :]
-        states = [F.mse_loss(a[real], b[real]) for a, b in both("hidden_states")]
-        scores = [
-            F.mse_loss(a.transpose(0, 1)[:, pairs], b.transpose(0, 1)[:, pairs])
-            for a, b in both("attention_scores")
-        ]
-        return 0.3 * sum(states) / len(states) + 0.1 * sum(scores) / len(scores)
     if method == "pkd":  # intersun/PKD-for-BERT-Model-Compression: normalised, mse_loss
         a, b = (
             torch.stack([F.normalize(h[:, 0], p=2, dim=-1) for h in x["hidden_states"][1:-1]])
@@ -113,10 +107,8 @@ def test_losses_are_those_of_pytorch(masked, model):
     teacher, student = random_outputs(0), random_outputs(1)
     mask = MASK if masked else MASK * 0 + 1
     t, s, torch_mask = of_torch(teacher), of_torch(student), torch.tensor(mask).float()
-    own = {
-        "logits": {"hidden_state_weight": 0.3, "attention_weight": 0.1},
-        "minilm_v2": {"relation_heads": 4},
-    }
+    own = {"logits": {"hidden_state_weight": 0.3, "attention_weight": 0.1}}
+    own["minilm_v2"] = {"relation_heads": 4}
     for temperature, weight in ((2.0, 1.0), (5.0, 0.7)):
         p, log_q = t["logits"] / temperature, F.log_softmax(s["logits"] / temperature, -1)
         soft = temperature**2 * F.kl_div(log_q, F.softmax(p, -1), reduction="batchmean")

@@ -272,8 +272,8 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
         (["--block_size=0", out], "--block_size=0 must be a whole number, 1 or more"),
     ]
     distil = [
-        (["--num_layers=9"], "--num_layers=9 must lie between 1 and the teacher's 2"),
-        (["--num_layers=1", "--layer_map=5", "--noinitialize"], "names layer 5"),
+        (["--num_layers=9"], "layer_map=uniform must name one of the teacher's 2 layers"),
+        (["--num_layers=1", "--layer_map=5", "--noinitialize"], "of the teacher's 2 layers"),
         (
             ["--num_layers=1", "--method=pkd", "--cosine_weight=1"],
             "--cosine_weight=1.0 has no effect with --method=pkd, which takes",
@@ -290,7 +290,7 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
     wrong = [
         ("distill_tagger", endings, "the task needs the head 'tagger'"),
         ("distill_chooser", endings, "the task needs the head 'chooser'"),
-        ("distill_regression", scores, "gives 2 classes, but the task has a number"),
+        ("distill_regression", scores, "2 classes, but the task needs 'classifier' and a number"),
     ]
     cases = [("finetune_classifier", [*flags, *changed], m) for changed, m in finetune]
     cases += [("finetune_classifier", [*corpus, *changed], m) for changed, m in from_folder]
@@ -318,7 +318,7 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
         done = run("distill_classifier", *given, *named, status=2)
         names = "0, 1" if "labels" not in named[0] else "negative, positive"
         assert f"no names: {names} are taken for them, in this order." in done.stderr
-        assert done.stderr.splitlines()[-1].startswith("Error: --num_layers=9 must lie between")
+        assert done.stderr.splitlines()[-1].startswith("Error: --layer_map=uniform must name one")
     given = [f"--train={alike}", "--labels=negative,positive", out]
     done = run("finetune_classifier", *flags, *given, status=2)
     message = "Error: All examples of --train have the label 'positive', so that"

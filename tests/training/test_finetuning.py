@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from distill.learning import TaskData, Teacher, distill, make_student
+from distill.learning import Teacher, distill, make_student
 from tfnlp.checkpoints import load_model
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification, MultipleChoice, Regression, Tagging
@@ -128,11 +128,11 @@ def test_numbers_begin_at_the_training_mean(distilled, one_layer, tokenizer, tmp
     # Batches of three examples and of one: the loss on dev is the mean over examples.
     still = TrainingConfig(epochs=1, batch_size=3, learning_rate=0.0)
     run = RunFolder(tmp_path / "run", {})
+    data = Splits(train, dev, 16)
     if distilled:
         teacher, student = Teacher([model], tokenizer, task), make_student(model, hidden_dim=16)
-        figures = distill(teacher, student, TaskData(tokenizer, train, dev), still, run)
+        figures = distill(teacher, student, tokenizer, data, still, run)
     else:
-        data = Splits(train, dev, 16)
         figures = FineTuning(task, model, tokenizer, data, config=still, run=run).run_all()
     best = load_model(run.best, "classifier")
     np.testing.assert_array_equal(best.get_layer("classifier").bias, [45.0])

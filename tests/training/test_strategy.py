@@ -38,7 +38,8 @@ def test_what_is_distilled_is_shown_apart(task, runs):
     logs = runs[f"distilling {task}"]["logs"]
     names = ("hard_label", "soft_label", "hidden_state", "attention_score")
     parts = [f"{name}_loss" for name in names]
-    assert set(logs) == {*parts, "loss", "val_hard_label_loss"}
+    assert {name for name in logs if not name.startswith("val_")} == {*parts, "loss"}
+    assert "val_hard_label_loss" in logs
     assert all(logs[name][0] > 0.01 for name in parts)
 
 

@@ -14,7 +14,7 @@ from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.tasks.confusion_matrix import only_answer
 from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.adversarial import AdversarialRegularizer
-from tfnlp.training.experiment import Experiment, Splits
+from tfnlp.training.experiment import Experiment
 from tfnlp.training.fingerprints import content_fingerprint
 from tfnlp.training.inference import evaluator, predictor
 from tfnlp.training.optimizer import compile_model
@@ -191,11 +191,6 @@ def check_compresses(config):
         )
 
 
-def start_head(task, model, train):
-    """Initialise a fresh model's head from the training examples."""
-    task.initialise_head(model, train)
-
-
 def score_splits(model, task, splits, batches):
     """Return a model's size and its scores on all splits but "train", a dict of figures.
 
@@ -233,35 +228,3 @@ def compression_figures(compressor, best, run):
         return {}
     size = len(gzip.compress((run.best / WEIGHTS).read_bytes()))
     return compressor.figures(best) | {"compressed_bytes": size}
-
-
-# For `distill.learning.distillation`, until it is a child of `FineTuning`.
-
-
-def fit_best(trained, model, task, tokenizer, splits, batches, config, run, max_length, made_from):
-    """Fit a compiled `Trainer` as `FineTuning.fit` does."""
-
-    class Fitting(FineTuning):
-        def fingerprints(self):
-            return super().fingerprints() | made_from
-
-    data = Splits(splits["train"], splits["dev"], max_length)
-    fitting = Fitting(task, model, tokenizer, data=data, config=config, run=run)
-    fitting.trainer, fitting.batches = trained, batches
-    fitting.fit()
-
-
-def best_figures(trained, best, task, splits, batches, run):
-    """Return the figures of `FineTuning.evaluate` for a loaded best epoch."""
-    figures = score_splits(best, task, splits, batches) | baseline_scores(task, splits)
-    return figures | compression_figures(trained.compressor, best, run)
-
-
-def count_examples(splits):
-    """Return {name: number of examples} of the splits that are not None."""
-    return {name: len(examples) for name, examples in splits.items() if examples is not None}
-
-
-def compressed_steps(config, run, batches):
-    """Return the number of training steps by which a compressor schedules its work."""
-    return run.first_epochs(config.epochs) * len(batches)

@@ -1,4 +1,6 @@
-"""A corpus and tokenizers for tests of pruned vocabularies."""
+"""A small config, and a corpus and tokenizers for tests of pruned vocabularies."""
+
+import dataclasses
 
 import pytest
 
@@ -13,6 +15,11 @@ KINDS = [
     ("unigram", "xlnet"),
     ("wordpiece", None),
 ]
+
+
+@pytest.fixture(scope="session")
+def one_layer(tiny_config):
+    return dataclasses.replace(tiny_config, num_layers=1)
 
 
 @pytest.fixture(scope="session")

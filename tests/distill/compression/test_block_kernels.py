@@ -1,6 +1,5 @@
 """The kernels to compress are those of blocks, on one device."""
 
-import dataclasses
 import types
 
 import keras
@@ -12,11 +11,6 @@ from distill.compression.weight_clustering import ClusteringConfig
 from distill.compression.weight_pruning import PruningConfig
 from tfnlp.models import build_model
 from tfnlp.utils.errors import InputError
-
-
-@pytest.fixture(scope="module")
-def one_layer(tiny_config):
-    return dataclasses.replace(tiny_config, num_layers=1)
 
 
 def test_tables_and_heads_are_left_out(one_layer):

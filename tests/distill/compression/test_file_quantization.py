@@ -67,19 +67,28 @@ def model(run):
     return load_model(run.best, "classifier")
 
 
+def tree_of(path):
+    """The flatbuffer of a file as objects."""
+    return schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
+
+
+def dense_layers(path):
+    """The operator, input and weights of each dense layer of a file."""
+    tree = tree_of(path)
+    for graph in tree.subgraphs:
+        for operator in graph.operators:
+            code = tree.operatorCodes[operator.opcodeIndex].builtinCode
+            if code == schema.BuiltinOperator.FULLY_CONNECTED:
+                yield operator, *(graph.tensors[i] for i in operator.inputs[:2])
+
+
 def dynamic_products(path):
     """Whether each dense layer of 8-bit weights and float inputs takes these asymmetrically."""
-    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
-    dense = [c.builtinCode for c in tree.operatorCodes].index(
-        schema.BuiltinOperator.FULLY_CONNECTED
-    )
+    types = [schema.TensorType.FLOAT32, schema.TensorType.INT8]
     return [
         operator.builtinOptions.asymmetricQuantizeInputs
-        for graph in tree.subgraphs
-        for operator in graph.operators
-        if operator.opcodeIndex == dense
-        and [graph.tensors[i].type for i in operator.inputs[:2]]
-        == [schema.TensorType.FLOAT32, schema.TensorType.INT8]
+        for operator, x, weights in dense_layers(path)
+        if [x.type, weights.type] == types
     ]
 
 
@@ -119,7 +128,7 @@ def log_odds(probabilities):
 
 def weights_of(path):
     """The tensors of a file that hold a kernel of its blocks."""
-    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
+    tree = tree_of(path)
     return [
         x
         for x in tree.subgraphs[0].tensors
@@ -240,12 +249,8 @@ def test_a_unit_far_above_all_others_does_not_round_them_away(
 
 def floats_of(path):
     """The shapes of the weights of the products of a file that take float32."""
-    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
-    (graph,) = tree.subgraphs
-    dense = schema.BuiltinOperator.FULLY_CONNECTED
     return {
-        tuple(map(int, graph.tensors[operator.inputs[1]].shape))
-        for operator in graph.operators
-        if tree.operatorCodes[operator.opcodeIndex].builtinCode == dense
-        and graph.tensors[operator.inputs[0]].type == schema.TensorType.FLOAT32
+        tuple(map(int, weights.shape))
+        for _, x, weights in dense_layers(path)
+        if x.type == schema.TensorType.FLOAT32
     }

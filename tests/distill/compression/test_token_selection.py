@@ -12,17 +12,7 @@ from tfnlp.utils.errors import InputError
 
 
 def test_rare_tokens_go_first():
-    tokens = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        "film",
-        "plot",
-        "dull",
-        "cast",
-    ]
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "plot", "dull", "cast"]
     tokenizer = WordPieceTokenizer(tokens)
     corpus = ["film cast cast dull", "cast film"]
     assert tokens_to_keep(tokenizer, corpus) == [0, 1, 2, 3, 4, 5, 7, 8]

@@ -29,11 +29,7 @@ from tfnlp.models import (
 from tfnlp.tasks.multiple_choice import Choices
 from tfnlp.tasks.question_answering import Questions
 from tfnlp.tasks.tagged_files import TaggedSentences
-from tfnlp.text import (
-    Examples,
-    WordPieceTokenizer,
-    load_tokenizer,
-)
+from tfnlp.text import Examples, WordPieceTokenizer, load_tokenizer
 from tfnlp.text.marian import MarianTokenizer
 from tfnlp.utils.errors import InputError
 
@@ -126,7 +122,7 @@ def test_the_ids_of_a_translator_move_with_their_tokens():
         "end_token_id": 6,
     }
     two = dataclasses.replace(config, share_embeddings=False, target_vocabulary_size=9)
-    with pytest.raises(InputError, match="generates tokens of a second vocabulary"):
+    with pytest.raises(InputError, match="of two vocabularies, and so cannot be pruned"):
         prune_vocabulary(build_model(two, "sequence_to_sequence"), tokenizer, ["film"])
     with pytest.raises(InputError, match="tokens of a MarianTokenizer cannot be pruned"):
         prune_vocabulary(model, object.__new__(MarianTokenizer), ["film"])
@@ -173,18 +169,7 @@ def test_several_models_keep_the_same_tokens_which_are_counted_once(
 
 
 def test_an_unknown_word_stays_unknown():
-    tokens = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        "x",
-        "##x",
-        "y",
-        "xy",
-        "##yz",
-    ]
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "x", "##x", "y", "xy", "##yz"]
     tokenizer = WordPieceTokenizer(tokens)
     # Greedily "xyz" begins with "xy", which nothing follows; without it would be x ##yz.
     corpus = ["xyz", "x yyz"]

@@ -125,13 +125,9 @@ def test_losses_are_those_of_loops_and_cached_outputs_give_them_too(name, tiny_c
     x, labels = batches.batch(indices)
     weights = np.array([1, 2, 0, 0.5, 1], "float32")
 
-    def numbers(model):
-        return {
-            key: [np.asarray(v) for v in value] if isinstance(value, list) else value.numpy()
-            for key, value in model(x).items()
-        }
-
-    of_teacher, of_student = numbers(teacher), numbers(student)
+    of_teacher, of_student = (
+        keras.tree.map_structure(np.asarray, model(x)) for model in (teacher, student)
+    )
     masks = x["padding_mask"].reshape(-1, x["padding_mask"].shape[-1])
     texts = np.repeat(weights, len(masks) // 5)
     lengths = batches.lengths[indices]

@@ -1,28 +1,15 @@
-"""Distances over masked keys and positions are those of the unmasked parts alone."""
+"""Distances over masked keys are those of the others alone."""
 
 import numpy as np
 import pytest
 
 from distill.learning.distances import (
     attention_divergence,
-    class_divergence,
-    position_divergence,
     relation_divergence,
 )
 from distill.learning.methods import attention_score_terms
-from tests.distill.learning.test_methods import divergence, relations
-
-
-def test_positions_of_padding_have_no_share_in_either_distribution():
-    rng = np.random.default_rng(2)
-    teacher, student = (rng.normal(size=(2, 5)).astype("float32") for _ in range(2))
-    mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
-    found = position_divergence(teacher, student, mask, temperature=2.0)
-    expected = [
-        class_divergence(teacher[i : i + 1, :n], student[i : i + 1, :n], None, temperature=2.0)[0]
-        for i, n in ((0, 3), (1, 5))
-    ]
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+from tests.distill.learning.test_methods import relations
+from tests.distill.learning.test_terms import divergence
 
 
 def test_causal_attention_leaves_later_keys_out():

@@ -11,22 +11,20 @@ import pytest
 from distill.learning import (
     METHODS,
     Phase,
-    TaskData,
     Teacher,
-    attention_score_terms,
     distill,
-    hidden_state_terms,
     make_student,
     soft_label_terms,
     split_phases,
 )
+from distill.learning.methods import attention_score_terms, hidden_state_terms
 from tests.kills import KILLS, killed_after
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification, Tagging
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text import Examples, WordPieceTokenizer, load_tokenizer
-from tfnlp.training import RunFolder, TrainingConfig, predict
+from tfnlp.training import RunFolder, Splits, TrainingConfig, predict
 from tfnlp.training.run_folder import TIMES
 from tfnlp.utils.errors import InputError
 
@@ -36,6 +34,7 @@ SENTENCES = [["a", "fine", "film"], ["un", "film"], ["the", "plot", "is", "dull"
 TAGS = [["O", "B-x", "I-x"], ["O", "O"], ["O", "B-x", "O", "O"]]
 TRAIN = TaggedSentences(SENTENCES * 4, TAGS * 4)
 DEV = TaggedSentences(SENTENCES, TAGS)
+DATA = Splits(TRAIN, DEV, 128)
 CONFIG = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_steps=2)
 
 
@@ -60,7 +59,8 @@ def test_a_killed_distillation_ends_with_the_same_weights(teacher, tokenizer, tm
             figures = distill(
                 Teacher([teacher], tokenizer, TASK, cache_dir=cache),
                 student,
-                TaskData(tokenizer, TRAIN, DEV, DEV, max_length=16),
+                tokenizer,
+                Splits(TRAIN, DEV, 16, DEV),
                 CONFIG,
                 folder,
                 phases=[Phase(terms)],
@@ -122,9 +122,9 @@ def test_intermediate_layers_come_first_and_a_kill_in_either_phase_changes_nothi
         folder = RunFolder(folder, {}, overwrite)
         # The first phase has no score that a patience could wait for.
         config = dataclasses.replace(CONFIG, patience=2)
-        owner, data = Teacher([teacher], tokenizer, TASK), TaskData(tokenizer, TRAIN, DEV)
+        owner, phases = Teacher([teacher], tokenizer, TASK), split_phases(terms, TASK, 1)
         with killed_after(stop_after):
-            distill(owner, student, data, config, folder, split_phases(terms, TASK, 1))
+            distill(owner, student, tokenizer, DATA, config, folder, phases=phases)
         return [w.numpy() for w in student.weights], folder
 
     whole, folder = run(tmp_path / "whole")
@@ -156,8 +156,8 @@ def test_each_of_three_phases_trains_its_own_terms(teacher, tokenizer, tmp_path)
     student = make_student(teacher, 1)
     states, soft_labels = hidden_state_terms([1]), soft_label_terms(TASK)
     phases = [Phase(states, 1, 0.0), Phase(soft_labels, 2, 0.0), Phase(soft_labels)]
-    data, run = TaskData(tokenizer, TRAIN, DEV), RunFolder(tmp_path / "run", {})
-    distill(Teacher([teacher], tokenizer, TASK), student, data, CONFIG, run, phases)
+    owner, run = Teacher([teacher], tokenizer, TASK), RunFolder(tmp_path / "run", {})
+    distill(owner, student, tokenizer, DATA, CONFIG, run, phases=phases)
     second, first = run.intermediate(), run.intermediate().intermediate()
     losses = [
         {key for key in folder.metrics()[-1] if key.endswith("loss")} - {"loss"}
@@ -191,8 +191,8 @@ def test_a_student_of_fewer_tokens_learns_what_the_teacher_says_of_each_text(
     p, q = (np.exp(x / 2) / np.exp(x / 2).sum(1, keepdims=True) for x in answers)
     still = TrainingConfig(epochs=1, batch_size=2, learning_rate=0.0)
     run = RunFolder(tmp_path / "run", {})
-    owner, data = Teacher([teacher], tokenizer, task), TaskData(small, train, train)
-    figures = distill(owner, student, data, still, run)
+    owner, data = Teacher([teacher], tokenizer, task), Splits(train, train, 128)
+    figures = distill(owner, student, small, data, still, run)
     (epoch,) = run.metrics()
     due = 4 * np.mean(np.sum(p * np.log(p / q), 1))
     assert due > 1e-3 and epoch["soft_label_loss"] == pytest.approx(due, rel=1e-4)
@@ -202,7 +202,7 @@ def test_a_student_of_fewer_tokens_learns_what_the_teacher_says_of_each_text(
     np.testing.assert_array_equal(saved.encode(texts).token_ids, small.encode(texts).token_ids)
     phases = [Phase(hidden_state_terms([0]))]
     with pytest.raises(InputError, match="'hidden_state' compares hidden_states by token, but"):
-        distill(owner, student, data, still, run, phases)
+        distill(owner, student, small, data, still, run, phases=phases)
 
 
 def test_the_page_on_distillation(small_config, tokenizer, tmp_path, monkeypatch):
@@ -229,43 +229,26 @@ def test_models_and_losses_that_do_not_fit_are_refused_before_work(
 ):
     student = make_student(teacher, 1)
     classifier = build_model(small_config, "classifier", 3)
-    states = hidden_state_terms([1])
-    two = build_model(small_config, "tagger", 2)
+    bare, two = (build_model(small_config, "tagger", classes) for classes in (3, 2))
     for models, terms, message in [
-        (
-            (classifier, student),
-            None,
-            "The teacher has the head 'classifier', but",
-        ),
-        (
-            (teacher, build_model(small_config)),
-            None,
-            "The student has the head None, but the t",
-        ),
-        ((teacher, two), None, "The student has 2 classes, but the task 3; give"),
-        (
-            (teacher, student),
-            attention_score_terms([1]),
-            "read attention_scores 1, which the teacher does not give",
-        ),
-        (
-            (teacher, student),
-            hidden_state_terms([2]),
-            "read hidden_states 3, which the teacher does not give; its hidden_states are num",
-        ),
-        (
-            (teacher, build_model(small_config, "tagger", 3)),
-            states,
-            "read hidden_states 0, which the student does not give; build it with hidden_states=T",
-        ),
+        ((classifier, student), None, "The teacher has the head 'classifier' and 3 classes, but"),
+        ((teacher, build_model(small_config)), None, "The student has the head None and no class"),
+        ((teacher, two), None, "The student has the head 'tagger' and 2 classes, but the task ne"),
+        ((teacher, student), attention_score_terms([1]), "read attention_scores 1, but the teach"),
+        ((teacher, student), hidden_state_terms([2]), r"3, but the .* hidden_states \(0 to 2\)"),
+        ((teacher, bare), hidden_state_terms([1]), "read hidden_states 0, but the student gives"),
     ]:
         run = RunFolder(tmp_path / "run", {})
         owner, phases = Teacher([models[0]], tokenizer, TASK), terms and [Phase(terms)]
         with pytest.raises(InputError, match=message):
-            distill(owner, models[1], TaskData(tokenizer, TRAIN, DEV), CONFIG, run, phases)
+            distill(owner, models[1], tokenizer, DATA, CONFIG, run, phases=phases)
     with pytest.raises(InputError, match="intermediate_epochs=1 has no effect without terms of"):
         split_phases(soft_label_terms(TASK), TASK, 1)
-    with pytest.raises(InputError, match="A phase before the last has no epochs; give Phase"):
-        phases = [Phase(soft_label_terms(TASK))] * 2
-        distill(owner, student, TaskData(tokenizer, TRAIN, DEV), CONFIG, run, phases)
+    learns = Phase(soft_label_terms(TASK))
+    for phases, message in [
+        ([learns, learns], "A phase before the last has no epochs; give Phase"),
+        ([Phase([], 1, hard_label_weight=0.0), learns], "hard_label_weight=0.0 leave nothing to"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            distill(owner, student, tokenizer, DATA, CONFIG, run, phases=phases)
     assert not (tmp_path / "run").exists()

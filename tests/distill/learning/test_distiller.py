@@ -1,3 +1,5 @@
+"""The training loss of a distiller, by term, and what it trains."""
+
 import dataclasses
 
 import keras
@@ -8,24 +10,13 @@ import tensorflow as tf
 from distill.learning.distances import squared_error
 from distill.learning.distiller import Distiller
 from distill.learning.methods import logits, soft_label_terms
-from distill.learning.terms import Term
+from distill.learning.terms import Term, check_terms
+from tests.distill.learning.test_teacher_outputs import make_batches
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification
-from tfnlp.text import LengthBatches
-from tfnlp.text.tokenizer import Encoding
 from tfnlp.utils.errors import InputError
 
 TASK = Classification(["a", "b"])
-
-
-def make_batches(vocabulary, targets=None, shuffle=False):
-    rng = np.random.default_rng(0)
-    encodings = [
-        Encoding(rng.integers(5, vocabulary, n).tolist(), [0] * n, truncated=False)
-        for n in (3, 7, 5, 2, 6, 4, 7)
-    ]
-    labels = rng.integers(0, 2, 7)
-    return LengthBatches(encodings, 3, labels, targets, shuffle=shuffle)
 
 
 @pytest.fixture
@@ -43,7 +34,7 @@ def terms(teacher, student):
     return logits(teacher, student, TASK, [0, 2], 2.0, 0.5, **weights)
 
 
-def test_trains_student_and_projection_but_not_the_teacher(pair, tiny_config):
+def test_trains_student_and_projection_but_not_the_teacher(pair):
     teacher, student = pair
     distiller = Distiller(student, TASK, terms(teacher, student), teacher)
     trainable = {v.path for v in distiller.trainable_variables}
@@ -51,7 +42,7 @@ def test_trains_student_and_projection_but_not_the_teacher(pair, tiny_config):
     assert len(trainable) == len(student.trainable_variables) + 1
     before = [w.numpy() for w in teacher.weights]
     distiller.compile("adam", jit_compile=False)
-    batches = make_batches(tiny_config.vocabulary_size, shuffle=True)
+    batches = make_batches(shuffle=True)
     history = distiller.fit(batches.dataset(), epochs=8, verbose=0, shuffle=False).history
     assert history["hidden_state_loss"][-1] < history["hidden_state_loss"][0]
     assert history["loss"][-1] < history["loss"][0]
@@ -59,9 +50,9 @@ def test_trains_student_and_projection_but_not_the_teacher(pair, tiny_config):
         np.testing.assert_array_equal(a, b)
 
 
-def test_losses_that_are_shown_are_means_of_examples(pair, tiny_config):
+def test_losses_that_are_shown_are_means_of_examples(pair):
     teacher, student = pair
-    batches = make_batches(tiny_config.vocabulary_size)
+    batches = make_batches()
     learned = terms(teacher, student)
     distiller, soft = Distiller(student, TASK, learned, teacher), learned[0]
     parts = []
@@ -74,26 +65,10 @@ def test_losses_that_are_shown_are_means_of_examples(pair, tiny_config):
     assert float(distiller.trackers["soft_label"].result()) == pytest.approx(expected, rel=1e-5)
 
 
-def test_evaluation_and_prediction_are_the_students_own(pair, tiny_config):
-    teacher, student = pair
-    distiller = Distiller(student, TASK, terms(teacher, student), teacher, hard_label_weight=0.25)
-    distiller.compile("adam", jit_compile=False)
-    batches = make_batches(tiny_config.vocabulary_size)
-    found = distiller.evaluate(batches.dataset(), verbose=0, return_dict=True)
-    assert set(found) == {"hard_label_loss"}
-    logits = np.concatenate(
-        [student(batches.batch(b)[0])["logits"] for b in batches.batch_indices()]
-    )
-    labels = np.concatenate([batches.labels[b] for b in batches.batch_indices()])
-    chance = tf.nn.log_softmax(logits).numpy()[np.arange(7), labels]
-    assert found["hard_label_loss"] == pytest.approx(-chance.mean(), rel=1e-5)
-    np.testing.assert_allclose(distiller.predict(batches.dataset(), verbose=0), logits, atol=1e-5)
-
-
-def test_examples_count_by_their_weights(pair, tiny_config):
+def test_examples_count_by_their_weights(pair):
     """In every loss, as it is shown too; a label of -100 has no hard-label loss."""
     teacher, student = pair
-    x, labels = make_batches(tiny_config.vocabulary_size).batch(np.arange(7))
+    x, labels = make_batches().batch(np.arange(7))
     weights = np.array([0, 1, 0, 3, 1, 0, 1], "float32")
     labels[4] = -100
     kept = weights > 0
@@ -142,6 +117,7 @@ def test_a_loss_without_weight_is_shown_but_learned_from_by_nothing():
     assert [gradient is None for gradient in gradients] == [False, False, True, True]
     assert all(np.isfinite(gradient).all() for gradient in gradients[:2])
     assert not np.isfinite(float(distiller.hard_label_tracker.result()))
+    # The task's loss alone is that of an evaluation.
     assert float(distiller.compute_loss(x, labels, student(x), training=False)) == 0
 
 
@@ -151,14 +127,13 @@ def test_models_of_one_tensor_are_distilled():
     inputs = keras.Input((4,))
     teacher, student = (keras.Model(inputs, keras.layers.Dense(3)(inputs)) for _ in range(2))
     task = Classification(["a", "b", "c"])
-    distiller = Distiller(student, task, logits(teacher, student, task, temperature=1.0), teacher)
+    distiller = Distiller(student, task, soft_label_terms(task, 1.0, 0.5), teacher)
     distiller.compile("adam", jit_compile=False)
     log_p, log_q = (tf.nn.log_softmax(m(x)).numpy() for m in (teacher, student))
     soft = np.sum(np.exp(log_p) * (log_p - log_q), -1).mean()
     hard = -log_q[np.arange(5), labels].mean()
     found = distiller.train_on_batch(x, labels, return_dict=True)["loss"]
     assert float(found) == pytest.approx(0.5 * (hard + soft), rel=1e-5)
-    np.testing.assert_allclose(distiller.predict(x, verbose=0), student(x), atol=1e-6)
 
 
 def test_what_would_train_at_a_loss_of_0_is_refused(tiny_config, random_inputs):
@@ -168,11 +143,8 @@ def test_what_would_train_at_a_loss_of_0_is_refused(tiny_config, random_inputs):
     inputs = random_inputs(2, 5, tiny_config.vocabulary_size)
     one = build_model(small, "classifier", 1)
     with pytest.raises(InputError, match=r"'soft_label' cannot .* logits of shape .* one class"):
-        Distiller(one, TASK, soft_label_terms(TASK), one)
+        check_terms(soft_label_terms(TASK), one, one)
     distiller = Distiller(one, TASK, [], one)
     for labels in ([0, 0], [0.5, 2.0]):
         with pytest.raises(ValueError, match=r"logits of shape \(2, 1\) have one class"):
             distiller.compute_loss(inputs, np.array(labels), distiller(inputs))
-    with pytest.raises(ValueError, match="gives no `logits`"):
-        answerer = build_model(small, "answerer")
-        Distiller(answerer, TASK, [], answerer).compute_loss(inputs, np.zeros(2), answerer(inputs))

@@ -5,26 +5,16 @@ import dataclasses
 import numpy as np
 import pytest
 
-from distill.learning import (
-    TaskData,
-    Teacher,
-    distill,
-    soft_label_terms,
-)
+from distill.learning import Teacher, distill, soft_label_terms
 from distill.learning.distiller import Distiller
-from distill.learning.ensemble import Ensemble, teacher_shares
+from distill.learning.ensemble import Ensemble
 from tests.distill.learning.test_all_tasks import TASKS, log_softmax, make_batches
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification
 from tfnlp.text import Examples, LengthBatches, WordPieceTokenizer
-from tfnlp.training import RunFolder, TrainingConfig
+from tfnlp.training import RunFolder, Splits, TrainingConfig
 
 TEMPERATURE = 3.0
-
-
-@pytest.fixture(scope="module")
-def small_config(tiny_config):
-    return dataclasses.replace(tiny_config, num_layers=1, dropout=0.0, attention_dropout=0.0)
 
 
 def mean_error(name, teachers, student, i, n, labels, weights=None):
@@ -66,12 +56,13 @@ def test_soft_labels_are_the_mean_of_the_teachers(name, small_config, tmp_path):
         for i in range(5)
         for error in mean_error(name, numbers[:2], numbers[2], i, batches.lengths[i], labels)
     ]
-    live = Distiller(student, task, terms, teacher.model, hard_label_weight=0.0)
+    mean = teacher.terms(terms)
+    live = Distiller(student, task, mean, teacher.model, hard_label_weight=0.0)
     found = float(live.compute_loss(x, labels, live(x)))
     assert found == pytest.approx(np.mean(errors), rel=1e-4) and found > 1e-3
     # The second counts three times as much as the first, in the loss and in what they answer.
     weighing = dataclasses.replace(teacher, weights=(1, 3))
-    weighted = Distiller(student, task, weighing.weigh(terms), weighing.model, 0.0)
+    weighted = Distiller(student, task, weighing.terms(terms), weighing.model, 0.0)
     errors = [
         error
         for i in range(5)
@@ -83,12 +74,11 @@ def test_soft_labels_are_the_mean_of_the_teachers(name, small_config, tmp_path):
     assert by_weight == pytest.approx(np.mean(errors), rel=1e-4)
     assert abs(by_weight - found) > 1e-4 * found
     if name == "classification":
-        shares = teacher_shares((1, 3), 2)
-        pooled = Ensemble([first, second], task, pooled=True, weights=shares)(x)["logits"]
+        pooled = Ensemble([first, second], task, (0.25, 0.75), pooled=True)(x)["logits"]
         parts = [np.exp(log_softmax(number["logits"])) for number in numbers[:2]]
         np.testing.assert_allclose(np.exp(pooled), np.average(parts, 0, [1, 3]), rtol=1e-4)
     if name == "answering":  # together they answer by probabilities, of real positions alone
-        pooled = Ensemble([first, second], task, pooled=True)(x)
+        pooled = Ensemble([first, second], task, (0.5, 0.5), pooled=True)(x)
         for row, n in enumerate(batches.lengths):
             for key, value in pooled.items():
                 parts = [np.exp(log_softmax(number[key][row, :n])) for number in numbers[:2]]
@@ -97,7 +87,7 @@ def test_soft_labels_are_the_mean_of_the_teachers(name, small_config, tmp_path):
     folder = tmp_path if name == "classification" else None
     teacher = dataclasses.replace(teacher, cache_dir=folder)
     batches.targets = teacher.outputs(batches, terms)
-    cached = Distiller(student, task, terms, hard_label_weight=0.0)
+    cached = Distiller(student, task, mean, hard_label_weight=0.0)
     x, y = next(iter(batches.dataset()))
     assert float(cached.compute_loss(x, y, cached(x))) == pytest.approx(found, rel=1e-4)
     if folder is None:
@@ -124,8 +114,7 @@ def test_a_student_of_two_teachers_with_tokens_of_its_own(small_config, tokenize
     student = build_model(fewer, "classifier", 2)
     config, run = TrainingConfig(epochs=1, batch_size=6), RunFolder(tmp_path / "run", {})
     teacher = Teacher(teachers, tokenizer, task, cache_dir=tmp_path / "cache")
-    data = TaskData(own, train, dev, max_length=16)
-    figures = distill(teacher, student, data, config, run)
+    figures = distill(teacher, student, own, Splits(train, dev, 16), config, run)
     assert figures["teacher_parameters"] == 2 * teachers[0].count_params()
     logits = [teacher(tokenizer(texts[:4]))["logits"].numpy() for teacher in teachers]
     mean = np.mean([np.exp(log_softmax(x)) for x in logits], 0)

@@ -1,28 +1,20 @@
 """The general stage: losses as NumPy counts them, exact resume, and a folder to go on from."""
 
 import dataclasses
-import gzip
 
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from distill.learning import Teacher, UnlabelledTexts, make_student, make_terms, resolve_masking
 from distill.learning.distiller import Distiller
-from distill.learning.general_distillation import distill_general, load_general_teacher
-from tests.kills import KILLS, Killed
+from distill.learning.general_distillation import distill_general
+from distill.learning.teacher import load_general_teacher
+from tests.distill.learning.test_all_tasks import log_softmax
+from tests.kills import KILLS, killed_after
 from tfnlp.checkpoints import load_model, read_head, save_model
 from tfnlp.models import build_model
-from tfnlp.objectives import (
-    MaskedBatches,
-    MaskedLM,
-    Masking,
-    encode_texts,
-    predict_at_positions,
-    read_texts,
-)
-from tfnlp.text import WordPieceTokenizer
+from tfnlp.objectives import MaskedBatches, MaskedLM, Masking, encode_texts, predict_at_positions
 from tfnlp.training import RunFolder, TrainingConfig
 from tfnlp.utils.errors import InputError
 
@@ -46,10 +38,6 @@ def encodings(tokenizer):
     return encode_texts(iter(TEXTS), tokenizer, 10)[0]
 
 
-def log_softmax(x):
-    return tf.nn.log_softmax(x).numpy()
-
-
 def test_the_losses_of_distilbert_are_those_of_loops(teacher, small_config, encodings, tokenizer):
     config = dataclasses.replace(small_config, dropout=0.0, attention_dropout=0.0)
     student = build_model(config, "masked_lm", hidden_states=True)
@@ -63,7 +51,7 @@ def test_the_losses_of_distilbert_are_those_of_loops(teacher, small_config, enco
     found = float(distiller.compute_loss(inputs, labels, distiller(inputs)))
 
     plain = {key: value for key, value in inputs.items() if key != "masked_positions"}
-    a, b = teacher(plain), student(plain)
+    a, b = (keras.tree.map_structure(np.asarray, model(plain)) for model in (teacher, student))
     soft, hard, cosines = [], [], []
     for row, places in enumerate(inputs["masked_positions"]):
         for place, label in zip(places, labels[row], strict=True):
@@ -73,7 +61,7 @@ def test_the_losses_of_distilbert_are_those_of_loops(teacher, small_config, enco
             p, q = (log_softmax(x["logits"][row, place] / 2) for x in (a, b))
             soft.append(4 * np.sum(np.exp(p) * (p - q)))
         for place in np.flatnonzero(inputs["padding_mask"][row]):
-            x, y = (m["hidden_states"][-1][row, place].numpy() for m in (a, b))
+            x, y = (m["hidden_states"][-1][row, place] for m in (a, b))
             cosines.append(1 - x @ y / np.linalg.norm(x) / np.linalg.norm(y))
     parts = [np.mean(hard), np.mean(soft), np.mean(cosines)]
     assert found == pytest.approx(np.dot([2, 5, 1], parts), rel=1e-4)
@@ -97,36 +85,19 @@ def test_resolve_masking_goes_by_the_method_unless_it_is_said():
 
 
 def test_a_killed_general_stage_ends_with_the_same_weights_and_its_folder_goes_on(
-    teacher, encodings, tokenizer, tmp_path, monkeypatch
+    teacher, encodings, tokenizer, tmp_path
 ):
-    original, config = MaskedBatches.epoch, dataclasses.replace(CONFIG, epochs=6)
+    config = dataclasses.replace(CONFIG, epochs=6)
 
-    def run(name, stop_after=None):
-        seen = []
-
-        def epoch(self, *arguments):
-            for batch in original(self, *arguments):
-                seen.append(1)
-                if stop_after and len(seen) > stop_after:
-                    raise Killed
-                yield batch
-
-        monkeypatch.setattr(MaskedBatches, "epoch", epoch)
+    def run(name, encodings=encodings, stop_after=None):
         keras.utils.set_random_seed(0)
-        student = make_student(teacher, 1, hidden_dim=16)
+        student, run = make_student(teacher, 1, hidden_dim=16), RunFolder(tmp_path / name, {})
         terms = make_terms("distilbert", teacher, student, MaskedLM())
-        folder = RunFolder(tmp_path / name, {})
-        masking = Masking.from_tokenizer(tokenizer)
-        figures = distill_general(
-            Teacher([teacher], tokenizer),
-            student,
-            UnlabelledTexts(encodings, masking),
-            config,
-            folder,
-            terms=terms,
-            masked_lm_weight=2.0,
-        )
-        return figures, student, folder
+        texts = UnlabelledTexts(encodings, Masking.from_tokenizer(tokenizer))
+        owner = Teacher([teacher], tokenizer)
+        with killed_after(stop_after):
+            figures = distill_general(owner, student, texts, config, run, terms, 2.0)
+        return figures, student, run
 
     figures, whole, folder = run("whole")
     with pytest.raises(KILLS):
@@ -152,8 +123,7 @@ def test_a_killed_general_stage_ends_with_the_same_weights_and_its_folder_goes_o
         np.testing.assert_array_equal(own, weight)
     # Other texts are other runs, though their ids be as many.
     with pytest.raises(InputError, match="was trained on other content of the encoded batches"):
-        encodings = encode_texts(TEXTS[::-1], tokenizer, 10)[0]
-        run("whole")
+        run("whole", encode_texts(TEXTS[::-1], tokenizer, 10)[0])
 
 
 def test_an_encoder_without_a_head_teaches_states_and_attention(
@@ -205,45 +175,3 @@ def test_an_encoder_without_a_head_teaches_states_and_attention(
     terms = make_terms("distilbert", teacher, student, MaskedLM())
     with pytest.raises(InputError, match="Masked tokens are to be predicted, but `masking` is"):
         distill_general(owner, student, texts, CONFIG, run, terms)
-
-
-def test_texts_are_read_from_lines_and_columns_without_holding_them(tokenizer, tmp_path):
-    lines, table, packed = tmp_path / "a.txt", tmp_path / "b.tsv", tmp_path / "c.gz"
-    lines.write_text("a fine film\n\n  \nthe plot\n")
-    table.write_text("label\tsentence\n1\tis dull\n")
-    with gzip.open(packed, "wt") as file:
-        file.write("un film\n")
-    texts = ["a fine film", "the plot", "is dull", "un film"]
-    assert list(read_texts([lines, table, packed])) == texts
-    empty = tmp_path / "empty.txt"
-    for content, message in (
-        ("", "empty.txt is empty; it needs"),
-        ("\n \n", "holds no text, only"),
-    ):
-        empty.write_text(content)
-        with pytest.raises(InputError, match=message):
-            list(read_texts([lines, empty]))
-    with pytest.raises(InputError, match="There is no text to train on"):
-        encode_texts([], tokenizer, 8)
-
-
-def test_pieces_of_texts_are_encoded_as_all_of_them(tokenizer, monkeypatch):
-    monkeypatch.setattr("tfnlp.objectives.text_ids.PIECE", 5)
-    found, fingerprint = encode_texts(iter(TEXTS), tokenizer, 6)
-    whole = tokenizer.encode_text_windows(TEXTS, 6)
-    for name in ("token_ids", "segment_ids", "starts", "truncated"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))
-    # A long text is several: nothing is lost.
-    rows = [e.token_ids[1:-1] for e in found]
-    assert max(map(len, rows)) == 4 and len(rows) > len(TEXTS)
-    of_texts = [i for e in tokenizer.encode(TEXTS) for i in e.token_ids[1:-1]]
-    assert [i for row in rows for i in row] == of_texts
-    assert encode_texts(TEXTS, tokenizer, 6)[1] == fingerprint
-    assert encode_texts(TEXTS[1:], tokenizer, 6)[1] != fingerprint
-    # What looks like a special token in a text is text.
-    (written,) = encode_texts(["a [SEP] film [MASK]"], tokenizer, 20)[0]
-    special = {tokenizer.mask_token_id, tokenizer.encode(["a"])[0].token_ids[-1]}
-    assert special.isdisjoint(written.token_ids[1:-1])
-    bare = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"])
-    with pytest.raises(InputError, match=r"The tokenizer has no \[MASK\]"):
-        Masking.from_tokenizer(bare)

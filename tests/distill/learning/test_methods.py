@@ -1,27 +1,22 @@
 """The methods by name: each loss is the paper's, as NumPy counts it text by text."""
 
 import dataclasses
-import functools
 
 import keras
 import numpy as np
 import pytest
-from keras import ops
 
-from distill.learning.distances import (
-    cosine_distance,
-    squared_error,
-)
 from distill.learning.distiller import Distiller
 from distill.learning.methods import METHODS, make_terms, soft_label_terms
-from distill.learning.terms import Term, TermsLoss
+from distill.learning.terms import check_terms
 from recipes.distillation_flags import METHOD_NAMES
+from tests.distill.learning.test_terms import divergence
 from tfnlp.models import AlbertConfig, Gpt2Config, build_model
-from tfnlp.tasks import Classification, Regression
+from tfnlp.tasks import Classification
 from tfnlp.utils.errors import InputError
 
 TASK = Classification(["a", "b"])
-ASKED = {"hidden_states": True, "attention_scores": True, "attention_projections": True}
+OUTPUTS = {"hidden_states": True, "attention_scores": True, "attention_projections": True}
 # What a text of 6 tokens may see: all, 4 and 1 of them.
 LENGTHS = (6, 4, 1)
 
@@ -32,7 +27,7 @@ def pair(tiny_config):
     keras.utils.set_random_seed(0)
     large = dataclasses.replace(tiny_config, dropout=0.0, attention_dropout=0.0)
     small = dataclasses.replace(large, num_layers=2, hidden_dim=16)
-    return [build_model(config, "classifier", 2, **ASKED) for config in (large, small)]
+    return [build_model(config, "classifier", 2, **OUTPUTS) for config in (large, small)]
 
 
 @pytest.fixture(scope="module")
@@ -49,36 +44,27 @@ def outputs(pair, inputs):
     return [keras.tree.map_structure(np.asarray, model(inputs)) for model in pair]
 
 
-def shown(terms, pair, inputs):
-    """The losses by name, without the labels', and the whole one of batch and student."""
+@pytest.fixture
+def compare(pair, inputs):
+    """Assert the losses of terms by name, and their sum by the weights of these."""
     teacher, student = pair
-    distiller = Distiller(student, TASK, terms, teacher, hard_label_weight=0.0)
-    labels = np.array([0, 1, 1])
-    loss = distiller.compute_loss(inputs, labels, student(inputs))
-    found = {k: float(v) for k, v in distiller.get_metrics_result().items()}
-    del found["hard_label_loss"]
-    return found, float(loss)
 
+    def compare(terms, expected, weights):
+        distiller = Distiller(student, TASK, terms, teacher, hard_label_weight=0.0)
+        loss = distiller.compute_loss(inputs, np.array([0, 1, 1]), student(inputs))
+        found = {name: float(value) for name, value in distiller.get_metrics_result().items()}
+        del found["hard_label_loss"]
+        assert found == pytest.approx({f"{k}_loss": v for k, v in expected.items()}, rel=1e-4)
+        assert float(loss) == pytest.approx(np.dot(weights, [*expected.values()]), rel=1e-4)
+        assert min(expected.values()) > 1e-3
 
-def softmax(x):
-    e = np.exp(x - x.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
-
-
-def divergence(a, b):
-    p, q = softmax(a), softmax(b)
-    return np.sum(p * np.log(p / q), -1)
+    return compare
 
 
 def of_texts(errors, *tensors):
-    """The mean of `errors(*real parts)`, one of each real token, over all texts."""
-    return np.mean(
-        [
-            e
-            for row, n in enumerate(LENGTHS)
-            for e in np.ravel(errors(*(x[row] for x in tensors), n))
-        ]
-    )
+    """The mean of `errors(*tensors of a text, length)`, one of each real token, over all texts."""
+    rows = [errors(*(x[row] for x in tensors), n) for row, n in enumerate(LENGTHS)]
+    return np.mean(np.concatenate([np.ravel(errors) for errors in rows]))
 
 
 def relations(x, heads, n):
@@ -92,53 +78,42 @@ def soft_labels(outputs, temperature):
     return temperature**2 * divergence(a, b).mean()
 
 
-def test_minilm_is_attention_and_value_relations_of_the_last_layers(pair, inputs, outputs):
-    found, loss = shown(METHODS["minilm"](*pair, TASK), pair, inputs)
-    (a, b), (v, w) = ([x[name][-1] for x in outputs] for name in ("attention_scores", "values"))
+def attention_error(a, b, n):
+    return divergence(a[:, :n, :n], b[:, :n, :n]).mean(0)
+
+
+def relation_error(heads):
+    return lambda a, b, n: divergence(relations(a, heads, n), relations(b, heads, n)).mean(0)
+
+
+def test_minilm_is_attention_and_value_relations_of_the_last_layers(pair, outputs, compare):
+    scores, values = ([x[name][-1] for x in outputs] for name in ("attention_scores", "values"))
     expected = {
-        "soft_label_loss": soft_labels(outputs, 2.0),
-        "attention_loss": of_texts(
-            lambda a, b, n: divergence(a[:, :n, :n], b[:, :n, :n]).mean(0), a, b
-        ),
-        "value_relation_loss": of_texts(
-            lambda v, w, n: divergence(relations(v, 4, n), relations(w, 4, n)).mean(0), v, w
-        ),
+        "soft_label": soft_labels(outputs, 2.0),
+        "attention": of_texts(attention_error, *scores),
+        "value_relation": of_texts(relation_error(4), *values),
     }
-    assert found == pytest.approx(expected, rel=1e-4)
-    assert loss == pytest.approx(np.dot([0.5, 1, 1], list(expected.values())), rel=1e-4)
-    assert min(expected.values()) > 1e-3
+    compare(METHODS["minilm"](*pair, TASK), expected, [0.5, 1, 1])
 
 
 @pytest.mark.parametrize("heads", [None, 8, 2])
-def test_minilm_v2_is_relations_by_any_number_of_heads(heads, pair, inputs, outputs):
+def test_minilm_v2_is_relations_by_any_number_of_heads(heads, pair, outputs, compare):
+    names = {"query": "queries", "key": "keys", "value": "values"}
+    expected = {
+        f"{name}_relation": of_texts(relation_error(heads or 4), *(x[tensors][1] for x in outputs))
+        for name, tensors in names.items()
+    }
     terms = METHODS["minilm_v2"](*pair, relation_heads=heads, teacher_layer=1)
-    found, loss = shown(terms, pair, inputs)
-    expected = {}
-    for name in ("queries", "keys", "values"):
-        a, b = outputs[0][name][1], outputs[1][name][1]
-        expected[f"{name[:-1].replace('querie', 'query')}_relation_loss"] = of_texts(
-            lambda a, b, n: divergence(
-                relations(a, heads or 4, n), relations(b, heads or 4, n)
-            ).mean(0),
-            a,
-            b,
-        )
-    assert found == pytest.approx(expected, rel=1e-4)
-    assert loss == pytest.approx(sum(expected.values()), rel=1e-4)
+    compare(terms, expected, [1, 1, 1])
 
 
-def test_pkd_is_squared_errors_of_first_tokens_of_length_1(pair, inputs, outputs):
+def test_pkd_is_squared_errors_of_first_tokens_of_length_1(pair, outputs, compare):
     terms = METHODS["pkd"](*pair, TASK, layer_map=[0, 2])
-    found, loss = shown(terms, pair, inputs)
     a = outputs[0]["hidden_states"][1][:, 0]
     b = outputs[1]["hidden_states"][1][:, 0] @ terms[1].projection.kernel.numpy()
     a, b = (x / np.linalg.norm(x, axis=-1, keepdims=True) for x in (a, b))
-    expected = {
-        "soft_label_loss": soft_labels(outputs, 10.0),
-        "text_state_loss": np.mean((a - b) ** 2),
-    }
-    assert found == pytest.approx(expected, rel=1e-4)
-    assert loss == pytest.approx(np.dot([0.5, 100], list(expected.values())), rel=1e-4)
+    expected = {"soft_label": soft_labels(outputs, 10.0), "text_state": np.mean((a - b) ** 2)}
+    compare(terms, expected, [0.5, 100])
     # Skip and Last of a teacher of 12 layers (numbers of outputs), Sun et al. 2019, section 3.
     deep, half = (stacked(n) for n in (12, 6))
     for name, layers in (("uniform", [2, 4, 6, 8, 10]), ("last", [7, 8, 9, 10, 11])):
@@ -154,9 +129,8 @@ def stacked(layers):
     return keras.Model(x, {"hidden_states": [x] * (layers + 1), "attention_scores": scores})
 
 
-def test_tinybert_is_the_sum_over_layers_with_projections(pair, inputs, outputs):
+def test_tinybert_is_the_sum_over_layers_with_projections(pair, outputs, compare):
     terms = METHODS["tinybert"](*pair, TASK, layer_map=[1, 2], attention_weight=0.5)
-    found, loss = shown(terms, pair, inputs)
     kernels = {term.name: term.projection.kernel.numpy() for term in terms if term.projection}
     (h, g), (s, r) = ([x[n] for x in outputs] for n in ("hidden_states", "attention_scores"))
 
@@ -169,24 +143,20 @@ def test_tinybert_is_the_sum_over_layers_with_projections(pair, inputs, outputs)
     def score_error(i, j):
         return of_texts(lambda a, b, n: (a[:, :n, :n] - b[:, :n, :n]) ** 2, s[i], r[j])
 
-    states = [state_error(2, 1, "hidden_state"), state_error(3, 2, "hidden_state")]
-    scores = [score_error(1, 0), score_error(2, 1)]
     expected = {
-        "soft_label_loss": soft_labels(outputs, 1.0),
-        "embedding_loss": state_error(0, 0, "embedding"),
-        "hidden_state_loss": np.mean(states),
-        "attention_score_loss": np.mean(scores),
+        "soft_label": soft_labels(outputs, 1.0),
+        "embedding": state_error(0, 0, "embedding"),
+        "hidden_state": np.mean([state_error(t, s, "hidden_state") for t, s in ((2, 1), (3, 2))]),
+        "attention_score": np.mean([score_error(1, 0), score_error(2, 1)]),
     }
-    assert found == pytest.approx(expected, rel=1e-4)
-    parts = [expected["soft_label_loss"], expected["embedding_loss"], sum(states), sum(scores)]
-    assert loss == pytest.approx(np.dot([1, 1, 1, 0.5], parts), rel=1e-4)
+    # The means of two layers are shown, their sums learned.
+    compare(terms, expected, [1, 1, 2, 0.5 * 2])
     # One projection for all layers, one for the embeddings.
     assert len({id(term.projection) for term in terms if term.projection}) == 2
 
 
-def test_distilbert_is_soft_labels_and_cosines(pair, inputs, outputs):
+def test_distilbert_is_soft_labels_and_cosines(pair, outputs, compare):
     terms = METHODS["distilbert"](*pair, TASK)
-    found, loss = shown(terms, pair, inputs)
     kernel = terms[1].projection.kernel.numpy()
 
     def error(a, b, n):
@@ -194,9 +164,7 @@ def test_distilbert_is_soft_labels_and_cosines(pair, inputs, outputs):
         return 1 - np.sum(a * b, -1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1)
 
     cosine = of_texts(error, *(x["hidden_states"][-1] for x in outputs))
-    expected = {"soft_label_loss": soft_labels(outputs, 2.0), "cosine_loss": cosine}
-    assert found == pytest.approx(expected, rel=1e-4)
-    assert loss == pytest.approx(5 * expected["soft_label_loss"] + cosine, rel=1e-4)
+    compare(terms, {"soft_label": soft_labels(outputs, 2.0), "cosine": cosine}, [5, 1])
 
 
 def test_a_shared_and_factorized_student_of_other_heads_learns(pair, tiny_config, inputs):
@@ -205,7 +173,7 @@ def test_a_shared_and_factorized_student_of_other_heads_learns(pair, tiny_config
     keras.config.set_dtype_policy("mixed_float16")
     sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 24, "intermediate_dim": 32}
     config = AlbertConfig(tiny_config.vocabulary_size, **sizes, embedding_dim=8, max_length=48)
-    student = build_model(config, "classifier", 2, **ASKED)
+    student = build_model(config, "classifier", 2, **OUTPUTS)
     terms = [
         *make_terms("minilm_v2", teacher, student, TASK, relation_heads=8),
         *make_terms("tinybert", teacher, student, soft_label_weight=0.1),
@@ -227,92 +195,38 @@ def test_a_shared_and_factorized_student_of_other_heads_learns(pair, tiny_config
     )
 
 
+def fit(method, teacher, student, **arguments):
+    """Make the terms of a method and check them, as `distill` does."""
+    check_terms(make_terms(method, teacher, student, TASK, **arguments), teacher, student)
+
+
 def test_methods_that_do_not_fit_are_refused(pair, tiny_config):
     teacher, student = pair
     plain = build_model(tiny_config, "classifier", 2)
-    heads = dataclasses.replace(tiny_config, num_heads=2)
-    two = build_model(heads, "classifier", 2, **ASKED)
+    two = build_model(dataclasses.replace(tiny_config, num_heads=2), "classifier", 2, **OUTPUTS)
+    shallow = build_model(
+        dataclasses.replace(tiny_config, num_layers=1), "classifier", 2, **OUTPUTS
+    )
     sizes = {"num_layers": 2, "num_heads": 4, "hidden_dim": 16, "intermediate_dim": 32}
-    gpt = build_model(Gpt2Config(tiny_config.vocabulary_size, **sizes), "classifier", 2, **ASKED)
-    unprojected = [Term(("hidden_states", 0), ("hidden_states", 0), squared_error)]
-    for models, make, message in [
-        ((teacher, two), "minilm", "the teacher has 4 heads and the student 2; give the stud"),
-        ((teacher, student), functools.partial(v2, 3), "relation_heads=3 does not divide a width"),
-        (
-            (teacher, gpt),
-            "minilm",
-            "The teacher's tokens see all ones and the student's earlier, ",
-        ),
-        (
-            (plain, student),
-            "minilm_v2",
-            "read queries -1, which the teacher does not give; build it wi",
-        ),
-        (
-            (teacher, plain),
-            "distilbert",
-            "read hidden_states -1, which the student does not give; b",
-        ),
-        (
-            (teacher, student),
-            lambda *_: unprojected,
-            "the teacher's is 32 wide and the student's 16; g",
-        ),
-        (
-            (teacher, student),
-            lambda *_: [Term("states", "logits", np.add)],
-            "read states, which the te",
-        ),
-        (
-            (teacher, student),
-            lambda *_: [Term("logits", "logits", broken)],
-            "of the student: no such",
-        ),
-        (
-            (teacher, student),
-            lambda *_: [Term("logits", "logits", lambda t, s, mask: ops.mean(ops.square(t - s)))],
-            "The distance of the term 'logits' has 0 axes; return a number for each text",
-        ),
-        (
-            (teacher, teacher),
-            lambda *_: [Term("sequence_output", "pooled_output", cosine_distance)],
-            "the teacher's has 3 axes and the student's 2; name tensors of one kind",
-        ),
+    gpt = build_model(Gpt2Config(tiny_config.vocabulary_size, **sizes), "classifier", 2, **OUTPUTS)
+    for method, teacher_, student_, arguments, message in [
+        ("minilm", teacher, two, {}, "4, None, None.* 2, None, None.; give the student as many"),
+        ("minilm_v2", *pair, {"relation_heads": 3}, "relation_heads=3 does not divide a width"),
+        ("minilm", teacher, gpt, {}, "The teacher's tokens see all ones and the student's earl"),
+        ("minilm_v2", plain, student, {}, "read queries -1, but the teacher gives logits"),
+        ("distilbert", teacher, plain, {}, "read hidden_states -1, but the student gives"),
+        ("pkd", teacher, shallow, {}, "method=pkd compares all layers of the student but its"),
+        ("lora", *pair, {}, "method=lora is unknown; use one of logits, dist"),
+        ("pkd", *pair, {"cosine_weight": 1}, "cosine_weight=1 has no effect with method=pkd"),
+        ("tinybert", *pair, {"layer_map": [0, 3]}, r"layer_map=\[0, 3\] must name one of"),
+        ("tinybert", *pair, {"layer_map": "middle"}, "layer_map=middle is unknown; use uniform"),
     ]:
-        if isinstance(make, str):
-            make = METHODS[make]
         with pytest.raises(InputError, match=message) as error:
-            Distiller(models[1], TASK, make(*models), models[0])
+            fit(method, teacher_, student_, **arguments)
         assert "\n" not in str(error.value)
-    shallow = build_model(dataclasses.replace(tiny_config, num_layers=1), "classifier", 2, **ASKED)
-    with pytest.raises(InputError, match="method=pkd compares all layers of the student but its"):
-        make_terms("pkd", teacher, shallow, TASK)
-    with pytest.raises(ValueError, match=r"^weight=-1 of 'logits' must be at least 0"):
-        Term("logits", "logits", squared_error, -1)
     assert tuple(METHODS) == METHOD_NAMES
-    with pytest.raises(InputError, match="method=lora is unknown; use one of logits, dist"):
-        make_terms("lora", teacher, student)
-    with pytest.raises(
-        InputError, match=r"cosine_weight=1 has no effect with method=pkd, which ta"
-    ):
-        make_terms("pkd", teacher, student, cosine_weight=1, temperature=None)
-    for task, weight in ((Regression(), None), (TASK, 0.0), (None, None)):
-        given = {"temperature": 4.0, "soft_label_weight": weight}
-        with pytest.raises(InputError, match=r"temperature=4\.0 has no effect without soft lab"):
-            make_terms("tinybert", teacher, student, task, **given)
-    assert make_terms("pkd", teacher, student, TASK, temperature=4.0)[0].temperature == 4.0
-    with pytest.raises(InputError, match=r"layer_map=\[0, 3\] names layer 3"):
-        make_terms("tinybert", teacher, student, layer_map=[0, 3])
-    with pytest.raises(InputError, match="layer_map=middle is unknown; use uniform, last, "):
-        make_terms("tinybert", teacher, student, layer_map="middle")
-
-
-def v2(heads, teacher, student):
-    return METHODS["minilm_v2"](teacher, student, relation_heads=heads)
-
-
-def broken(teacher, student, padding_mask):
-    raise ValueError("no such error\nand more")
+    (term, *_) = make_terms("pkd", *pair, TASK, temperature=4.0, relation_heads=None)
+    assert term.temperature == 4.0
 
 
 def test_weights_and_temperatures_follow_the_optimizers_steps():
@@ -326,8 +240,6 @@ def test_weights_and_temperatures_follow_the_optimizers_steps():
     teacher, student = model(), model()
     decay = keras.optimizers.schedules.PolynomialDecay(4.0, 3, 1.0)  # 4, 3, 2, 1
     terms = soft_label_terms(TASK, temperature=decay, weight=lambda step: 0.5 * step)
-    with pytest.raises(ValueError, match="follows a schedule, which needs the step"):
-        TermsLoss(terms).compute_loss(teacher(x), student(x))
     distiller = Distiller(student, TASK, terms, teacher, hard_label_weight=0.0)
     distiller.compile(keras.optimizers.SGD(1e-2), jit_compile=False)
     for step in range(3):
@@ -338,5 +250,3 @@ def test_weights_and_temperatures_follow_the_optimizers_steps():
         distiller.reset_metrics()
         assert float(found["soft_label_loss"]) == pytest.approx(due, rel=1e-4)
         assert float(found["loss"]) == pytest.approx(0.5 * step * due, rel=1e-4)
-    with pytest.raises(ValueError, match="temperature=0 must be above 0"):
-        soft_label_terms(TASK, temperature=0)

@@ -1,14 +1,11 @@
 """Teachers of folders: of the task, of one tokenizer, of another precision."""
 
-import dataclasses
-
 import keras
 import numpy as np
 import pytest
 
 from distill.learning import (
     Phase,
-    TaskData,
     Teacher,
     distill,
     load_shared_tokenizer,
@@ -24,13 +21,8 @@ from tfnlp.checkpoints import save_model
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification, QuestionAnswering, Regression, Tagging
 from tfnlp.text import Examples, WordPieceTokenizer
-from tfnlp.training import RunFolder, TrainingConfig
+from tfnlp.training import RunFolder, Splits, TrainingConfig
 from tfnlp.utils.errors import InputError
-
-
-@pytest.fixture(scope="module")
-def small_config(tiny_config):
-    return dataclasses.replace(tiny_config, num_layers=1, dropout=0.0, attention_dropout=0.0)
 
 
 def test_teachers_of_another_task_are_refused(small_config, tmp_path):
@@ -46,24 +38,16 @@ def test_teachers_of_another_task_are_refused(small_config, tmp_path):
     encoder = folder("encoder", None)
     classes = Classification(["bad", "good"])
     for path, task, message in [
+        (tagger, classes, "model with the head 'tagger', but the task needs the head 'classif"),
+        (classifier, QuestionAnswering(), "head 'classifier', but the task needs the head 'answ"),
+        (encoder, tagging, "an encoder without a head, but the task needs the head 'tagger'; g"),
+        (scorer, classes, "'classifier' and a number, but the task needs 'classifier' and 2 cl"),
+        (classifier, Regression(), "and 2 classes, but the task needs 'classifier' and a number;"),
         (
             tagger,
-            classes,
-            "model with the head 'tagger', but the task needs the head 'classif",
+            Tagging(["O", "B-x"]),
+            "and 3 classes, but the task needs 'tagger' and 2 classes",
         ),
-        (
-            classifier,
-            QuestionAnswering(),
-            "head 'classifier', but the task needs the head 'answerer'; give",
-        ),
-        (
-            encoder,
-            tagging,
-            "an encoder without a head, but the task needs the head 'tagger'; g",
-        ),
-        (scorer, classes, "scorer gives a number, but the task has 2 classes; give"),
-        (classifier, Regression(), "gives 2 classes, but the task has a number; give"),
-        (tagger, Tagging(["O", "B-x"]), "gives 3 classes, but the task has 2 classes; give"),
         (
             classifier,
             Classification(["good", "bad"]),
@@ -76,8 +60,9 @@ def test_teachers_of_another_task_are_refused(small_config, tmp_path):
     assert load_teacher(unnamed, classes, hidden_states=True).head == "classifier"
     assert load_teacher(scorer, Regression()).output["logits"].shape[-1] == 1
     assert read_teacher_labels(classifier, "classifier") == ["bad", "good"]
-    with pytest.raises(InputError, match="a classifier that gives a number, not one of several"):
-        read_teacher_labels(scorer, "classifier")
+    assert read_teacher_labels(scorer, "classifier") is None
+    with pytest.raises(InputError, match="but the task needs the head 'tagger'"):
+        read_teacher_labels(scorer, "tagger")
 
 
 def test_teachers_that_do_not_fit_are_refused(small_config, tokenizer, tmp_path):
@@ -91,24 +76,27 @@ def test_teachers_that_do_not_fit_are_refused(small_config, tokenizer, tmp_path)
     three = build_model(small_config, "classifier", 3)
     states = make_terms("logits", first, student, task, hidden_state_weight=1.0)
     config, run = TrainingConfig(epochs=1, batch_size=6), RunFolder(tmp_path / "run", {})
+    data = Splits(train, train, 128)
     for models, own, terms, message in [
-        ([first, second], tokenizer, states, "reads hidden_states, but of several teachers only"),
+        ([first, second], tokenizer, states, "read hidden_states 0, but the teacher gives logits"),
         ([first], swapped, states, "'hidden_state' compares hidden_states by token, but teach"),
         ([first], fewer, None, "The vocabulary has 21 tokens, but the model's table 28; give"),
-        ([first, three], tokenizer, None, "The teacher has 3 classes, but the task 2"),
+        (
+            [first, three],
+            tokenizer,
+            None,
+            "The teacher has the head 'classifier' and 3 classes, but the task needs",
+        ),
     ]:
         teacher = Teacher(models, own, task)
-        data, phases = TaskData(tokenizer, train, train), terms and [Phase(terms)]
+        phases = terms and [Phase(terms)]
         with pytest.raises(InputError, match=message):
-            distill(teacher, student, data, config, run, phases)
-    for models, weights, message in [
-        ([first, second], (1, 2, 3), "weights=1,2,3 are 3 weights, but there are 2 t"),
-        ([first], (1,), "are 1 weights, but there is one teacher; give"),
-        ([first, second], (-1, 2), "=-1,2 must be 0 or more, and one of them abo"),
-        ([], None, "There is no teacher; give one"),
-    ]:
-        with pytest.raises(InputError, match=message):
-            Teacher(models, tokenizer, task, weights)
+            distill(teacher, student, tokenizer, data, config, run, phases=phases)
+    for weights in ((1, 2, 3), (1,), (-1, 2), (0, 0), (float("nan"), 1)):
+        with pytest.raises(InputError, match=r"must be a number of 0 or more for each .* here 2,"):
+            Teacher([first, second], tokenizer, task, weights)
+    with pytest.raises(InputError, match=r"^teacher_weights=1 must .* several teachers, here 1"):
+        Teacher([first], tokenizer, task, (1,))
 
 
 def test_teachers_of_several_tokenizers_are_refused(tokenizer, tmp_path):
