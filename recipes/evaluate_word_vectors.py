@@ -23,9 +23,7 @@ flags.DEFINE_string("analogies", None, "File of analogies, four words on a line.
 flags.DEFINE_list("nearest", [], "Words to print the nearest ones of.")
 flags.DEFINE_integer("k", 10, "Nearest words to print.", 1)
 flags.DEFINE_list("odd_one_out", [], "Words, to print the one that does not belong.")
-flags.DEFINE_string(
-    "map", None, "Picture (.png) of the commonest words in two dimensions."
-)
+flags.DEFINE_string("map", None, "Picture (.png) of the commonest words in two dimensions.")
 flags.DEFINE_integer("map_words", 200, "Words in the picture.", 2)
 flags.mark_flag_as_required("vectors")
 

@@ -28,15 +28,15 @@ class BagOfWords:
     unit: str = setting(
         "words", "Counted tokens; characters are n-grams within words.", choices=UNITS
     )
-    min_ngram: int = setting(1, "Least number of tokens in an n-gram.", 1)
-    max_ngram: int = setting(2, "Largest number of tokens in an n-gram.", 1)
+    min_ngram: int = setting(1, "Least number of tokens in an n-gram.", low=1)
+    max_ngram: int = setting(2, "Largest number of tokens in an n-gram.", low=1)
     weighting: str = setting(
         "tfidf", "Weights of the counts: counts alone, or TF-IDF.", choices=("counts", "tfidf")
     )
     smooth_idf: bool = setting(True, "Count each term in one further document (TF-IDF).")
-    min_documents: int = setting(1, "Documents that a term occurs in at least.", 1)
+    min_documents: int = setting(1, "Documents that a term occurs in at least.", low=1)
     lowercase: bool = setting(True, "Fold capitals.")
-    lsa_dim: int | None = setting(None, "Dimensions of latent semantic analysis, if given.", 1)
+    lsa_dim: int | None = setting(None, "Dimensions of latent semantic analysis, if given.", low=1)
 
     def __post_init__(self):
         check_settings(self)

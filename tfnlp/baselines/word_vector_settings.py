@@ -23,21 +23,23 @@ class Word2VecSettings:
         "What the middle word is told from: drawn words, or the turns in a Huffman tree.",
         choices=("negative_sampling", "hierarchical_softmax"),
     )
-    dim: int = setting(100, "Width of the vectors.", 1)
-    window: int = setting(5, "Words on each side at most; each width up to it is drawn.", 1)
-    negatives: int = setting(5, "Drawn words for each middle word.", 1)
+    dim: int = setting(100, "Width of the vectors.", low=1)
+    window: int = setting(5, "Words on each side at most; each width up to it is drawn.", low=1)
+    negatives: int = setting(5, "Drawn words for each middle word.", low=1)
     subsample: float = setting(
-        1e-3, "Share of the corpus above which a word is left out at random; 0 for none.", 0
+        1e-3, "Share of the corpus above which a word is left out at random; 0 for none.", low=0
     )
-    epochs: int = setting(5, "Passes over the corpus.", 1)
-    learning_rate: float = setting(0.025, "First learning rate; it falls to 0 linearly.", 0)
-    batch_words: int = setting(2000, "Middle words in a step.", 1)
+    epochs: int = setting(5, "Passes over the corpus.", low=1)
+    learning_rate: float = setting(0.025, "First learning rate; it falls to 0 linearly.", low=0)
+    batch_words: int = setting(2000, "Middle words in a step.", low=1)
     max_ngram: int = setting(
-        0, "Longest character n-gram that a word's vector is the mean of (fastText); 0: none.", 0
+        0,
+        "Longest character n-gram that a word's vector is the mean of (fastText); 0: none.",
+        low=0,
     )
-    min_ngram: int = setting(3, "Shortest such n-gram.", 1)
-    buckets: int = setting(200_000, "Rows that n-grams share by their hash.", 1)
-    seed: int = setting(0, "Seed of all draws.", 0)
+    min_ngram: int = setting(3, "Shortest such n-gram.", low=1)
+    buckets: int = setting(200_000, "Rows that n-grams share by their hash.", low=1)
+    seed: int = setting(0, "Seed of all draws.", low=0)
 
     def __post_init__(self):
         check_settings(self)
@@ -51,14 +53,14 @@ class GloveSettings:
         InputError: for a setting out of its bounds.
     """
 
-    dim: int = setting(100, "Width of the vectors.", 1)
-    window: int = setting(10, "Words on each side.", 1)
-    epochs: int = setting(25, "Passes over the counts.", 1)
-    learning_rate: float = setting(0.05, "Learning rate of AdaGrad.", 0)
-    most: float = setting(100.0, "Count from which a pair has full weight (x_max).", 1)
-    power: float = setting(0.75, "Power of smaller counts in the weight (alpha).", 0)
-    batch_pairs: int = setting(8192, "Pairs in a step.", 1)
-    seed: int = setting(0, "Seed of all draws.", 0)
+    dim: int = setting(100, "Width of the vectors.", low=1)
+    window: int = setting(10, "Words on each side.", low=1)
+    epochs: int = setting(25, "Passes over the counts.", low=1)
+    learning_rate: float = setting(0.05, "Learning rate of AdaGrad.", low=0)
+    most: float = setting(100.0, "Count from which a pair has full weight (x_max).", low=1)
+    power: float = setting(0.75, "Power of smaller counts in the weight (alpha).", low=0)
+    batch_pairs: int = setting(8192, "Pairs in a step.", low=1)
+    seed: int = setting(0, "Seed of all draws.", low=0)
 
     def __post_init__(self):
         check_settings(self)
