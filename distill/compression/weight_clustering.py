@@ -18,7 +18,7 @@ class ClusteringConfig:
         clusters: the number of distinct values of each kernel, 2 to 256.
     """
 
-    clusters: int = setting(16, "Distinct values of each kernel.", 2, 256)
+    clusters: int = setting(16, "Distinct values of each kernel.", low=2, high=256)
 
     def __post_init__(self):
         check_settings(self)

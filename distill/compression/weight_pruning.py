@@ -33,7 +33,7 @@ class PruningConfig:
         frequency: steps between prunings; a 20th of the interval where None.
     """
 
-    sparsity: float = setting(0.5, "Share of zeros at the end.", 0.01, 0.99)
+    sparsity: float = setting(0.5, "Share of zeros at the end.", low=0.01, high=0.99)
     pattern: str = "magnitude"
     begin_step: int = 0
     end_step: int | None = None

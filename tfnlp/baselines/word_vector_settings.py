@@ -34,7 +34,7 @@ class Word2VecSettings:
     batch_words: int = setting(2000, "Middle words in a step.", low=1)
     max_ngram: int = setting(
         0,
-        "Longest character n-gram that a word's vector is the mean of (fastText); 0: none.",
+        "Longest character n-gram that a vector is the mean of (fastText); 0: none.",
         low=0,
     )
     min_ngram: int = setting(3, "Shortest such n-gram.", low=1)
