@@ -51,13 +51,13 @@ def warn(kind, figures, quantization):
     value = figures[task.figure]
     if value is None or value < task.least:
         smaller = quantization not in ("float32", "float16", "int8")
+        hint = " int8 or float16 lose less." if smaller else ""
         logging.warning(
-            "The file of quantization=%r loses much, as its mean %s is below %.2f: %s%s",
+            "The file of quantization=%r loses much, as its mean %s is below %.2f: %s",
             quantization,
             task.figure,
             task.least,
-            describe(kind, figures),
-            " int8 or float16 lose less." if smaller else "",
+            describe(kind, figures) + hint,
         )
 
 

@@ -149,7 +149,7 @@ def distill(teacher, student, data, config, run, phases=None, compress=None):
         terms = [term for phase in phases for term in phase.terms]
         batches["train"].targets = teacher.outputs(teacher_batches["train"], terms)
 
-    _fit_first_phases(phases, distillers, batches["train"], config, run, made_from)
+    _fit_first_phases(phases, distillers, batches["train"], config, run, made_from=made_from)
     distiller = distillers[-1]
     if compress is not None:
         check_compresses(config)

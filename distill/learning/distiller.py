@@ -94,7 +94,7 @@ class Distiller(Trainer):
         step = ops.convert_to_tensor(self.optimizer.iterations) if self.compiled else 0
         for term in self.terms:
             part = term.loss(
-                teacher_outputs, y_pred, _padding_mask(x), sample_weight, labels, step
+                teacher_outputs, y_pred, _padding_mask(x), sample_weight, labels=labels, step=step
             )
             self.trackers[term.name].update_state(mean_over_replicas(part), sample_weight=count)
             if callable(term.weight) or term.weight:

@@ -207,7 +207,7 @@ def pkd(
         projection = make_projection(teacher, student)
         weight = scale_weight(hidden_state_weight, 1 / len(layers))
         terms += [
-            _state_term(t + 1, s + 1, weight, projection, "text_state", distance)
+            _state_term(t + 1, s + 1, weight, projection, name="text_state", distance=distance)
             for s, t in enumerate(layers)
         ]
     return terms

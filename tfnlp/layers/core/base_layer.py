@@ -44,9 +44,10 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
     def __init__(self, *, quantized_parts=None, **kwargs):
         options = {name: kwargs.pop(name, None) for name in self.OPTIONS}
         super().__init__(**kwargs)
-        for name, given in options.items():
-            given = "zeros" if name == "bias_initializer" and given is None else given
-            setattr(self, name, _module(name).get(given))
+        if "bias_initializer" in options:
+            options["bias_initializer"] = options["bias_initializer"] or "zeros"
+        for name, option in options.items():
+            setattr(self, name, _module(name).get(option))
         self._quantized_parts = dict(quantized_parts or {})
 
     def options(self, *kinds):
