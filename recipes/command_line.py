@@ -99,6 +99,12 @@ def refuse_beside(names, beside):
             raise no_effect(name, f"beside {beside}", "leave one out")
 
 
+def require_one(first, second):
+    """Raise an InputError unless exactly one of two flags is given."""
+    if bool(FLAGS[first].value) == bool(FLAGS[second].value):
+        raise InputError(f"Give either --{first} or --{second}.")
+
+
 def help_text(width=None):
     """Return the recipe's docstring and its flags by groups, required flags first."""
     width = width or min(shutil.get_terminal_size().columns, 100)

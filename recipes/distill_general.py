@@ -58,7 +58,7 @@ training_flags.define_training_flags(epochs=1, learning_rate=5e-4)
 
 
 def main():
-    model_flags.check_family()
+    distillation_flags.check_student()
     config, run = training_flags.start_run()
     weights = (FLAGS.soft_label_weight, FLAGS.masked_lm_weight)
     soft_labels, masked_lm_weight, masked_share = learning.resolve_masking(

@@ -16,6 +16,7 @@ first batch of a length takes some seconds longer, because the search is compile
 from absl import flags, logging
 
 from recipes import entry_point, generation_flags
+from recipes.command_line import require_one
 from tfnlp import checkpoints, generation, text
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable
@@ -43,8 +44,7 @@ generation_flags.define_constraint_flags()
 
 def check():
     """Raise an InputError for conflicting flags."""
-    if bool(FLAGS.text) == bool(FLAGS.input):
-        raise InputError("Give either --text or --input.")
+    require_one("text", "input")
     if FLAGS.output:
         if not FLAGS.output.endswith((".tsv", ".jsonl")):
             raise InputError(f"output={FLAGS.output} must end in .tsv or .jsonl.")

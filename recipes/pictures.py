@@ -26,6 +26,7 @@ from absl import flags, logging
 
 import tfnlp
 from recipes import entry_point
+from recipes.command_line import require_one
 from tfnlp import checkpoints, generation, plots
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable
@@ -57,8 +58,7 @@ flags.mark_flags_as_required(["picture", "model_dir", "output"])
 
 def check_flags():
     """Raise an InputError for conflicting flags."""
-    if (FLAGS.text is None) == (FLAGS.input is None):
-        raise InputError("Give either --text or --input.")
+    require_one("text", "input")
     if not FLAGS.output.endswith(".png"):
         raise InputError(f"output={FLAGS.output} must end in .png.")
     if len(FLAGS.model_dir) > 1 and FLAGS.picture != "gradients":

@@ -146,7 +146,7 @@ TUNE = "--train={0} --dev={0} --output_dir=o "
         (
             "distill_chooser",
             DISTIL + "--tokenizer_dir=a --keep_tokens=9",
-            "--keep_tokens=9 is of ",
+            "--keep_tokens=9 has no ",
         ),
         (
             "export_tflite",

@@ -1,4 +1,4 @@
-"""Numbers with their nouns, such as "2,000 documents"."""
+"""Numbers with their nouns, such as "2,000 documents", and tables in plain text."""
 
 
 def counted(number, thing, things=None):
@@ -10,3 +10,13 @@ def counted(number, thing, things=None):
         things: the plural; `thing` with an s where None.
     """
     return f"{number:,} {thing if number == 1 else things or f'{thing}s'}"
+
+
+def table_lines(rows):
+    """Return the lines of a table whose columns are aligned.
+
+    Args:
+        rows: a list of lists of strings, the header first.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
