@@ -1,7 +1,6 @@
 """The recipes' `--help`, and what they say of a command line that is wrong."""
 
 import ast
-import importlib
 import pathlib
 import re
 import subprocess
@@ -29,61 +28,18 @@ def run(recipe, *flags):
     )
 
 
-def calls(node):
-    """(module or None, function, call) of each call of `f` and `module.f` under a node."""
-    for call in ast.walk(node):
-        if isinstance(call, ast.Call):
-            *owner, name = ast.unparse(call.func).split(".")
-            yield ".".join(owner) or None, name, call
-
-
-def defined(module, function=None):
-    """The flags that a module's source defines, in a function or outside all: (all, required)."""
-    tree = ast.parse((ROOT / "recipes" / f"{module}.py").read_text())
-    functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
-    imported = {}
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("recipes"):
-            source = node.module.partition(".")[2]
-            imported |= {alias.name: source or alias.name for alias in node.names}
-    top = [node for node in tree.body if node not in functions.values()]
-    names, required = [], set()
-    for source in {*imported.values()} & {*RECIPES} if function is None else ():
-        more, needed = defined(source)
-        names += more
-        required |= needed
-    for node in [functions[function]] if function else top:
-        for owner, name, call in calls(node):
-            if name.startswith("DEFINE_"):
-                names.append(ast.literal_eval(call.args[0]))
-            elif (owner, name) == ("dataclass_flags", "define_choice"):
-                configs = getattr(importlib.import_module(f"recipes.{module}"), call.args[0].id)
-                fields = [field for config in configs.values() for field in config.__annotations__]
-                names += dict.fromkeys(fields)
-            elif (owner, name) == ("dataclass_flags", "define"):
-                names += dataclass_fields(call, functions.get(function, tree))
-            elif name.startswith("mark_flag"):
-                found = ast.literal_eval(call.args[0])
-                required |= {found} if isinstance(found, str) else set(found)
-            elif name.startswith("define_"):
-                source = imported.get(owner or name, module)
-                more, needed = defined(source, name)
-                names += more
-                required |= needed
-    return names, required
-
-
-def dataclass_fields(call, scope):
-    """Return the fields that a call of `dataclass_flags.define` names."""
-    variables = {"names": ()}
-    for node in ast.walk(scope):
-        if isinstance(node, ast.Assign | ast.AugAssign) and ast.unparse(node).startswith("names"):
-            variables["names"] += ast.literal_eval(node.value)
-    fields = []
-    for argument in call.args[1:]:
-        starred = isinstance(argument, ast.Starred)
-        fields += variables["names"] if starred else [ast.literal_eval(argument)]
-    return list(dict.fromkeys([*fields, *(keyword.arg for keyword in call.keywords)]))
+def defined(recipe):
+    """Return the flags that importing a recipe defines: all, and those that must be given."""
+    code = f"""
+import absl.app, absl.flags, absl.logging
+flags, before = absl.flags.FLAGS, set(absl.flags.FLAGS)
+import recipes.{recipe}
+names = {{*flags}} - before
+print(*names)
+print(*(n for n in names if not all(v.checker(None) for v in flags[n].validators)))
+"""
+    lines = subprocess.check_output([sys.executable, "-c", code], text=True, cwd=ROOT)
+    return tuple(set(line.split()) for line in lines.split("\n")[:2])
 
 
 @pytest.mark.quick

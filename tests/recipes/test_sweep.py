@@ -276,7 +276,7 @@ HEAD = f"recipe: finetune_classifier\nflags: {FLAGS}\n"
         (HEAD + "variants:\n  a:\n  b:\n  a:\n", "line 6: not valid YAML \\('a' is there twice"),
         (HEAD + "variants: [a, b]", "`variants` must be a mapping"),
         (HEAD + "variants: {a: 3}", "variant 'a' must be a mapping, not '3'"),
-        (HEAD + "variants: {a/b: }", "the variant 'a/b' names a folder"),
+        (HEAD + "variants: {a/b: }", "variant 'a/b': 'a/b' names a folder"),
         (HEAD + "variants: {a: }\nbase: c", "base=c is unknown; use one of a"),
         (HEAD + "variants: {a: }\nseeds: [0, 0]", "`seeds` must be different whole numbers"),
         (HEAD + "variants: {a: }\nseeds: [x]", "`seeds` must be different whole numbers, such as"),
