@@ -58,10 +58,7 @@ flags.DEFINE_bool(
     "each document.",
 )
 flags.DEFINE_integer(
-    "shard_mb",
-    8,
-    "Megabytes of text in a shard. Each process holds one shard in memory.",
-    1,
+    "shard_mb", 8, "Megabytes of text in a shard. Each process holds one shard in memory.", 1
 )
 flags.DEFINE_integer("processes", None, "Processes; one for each core if not given.", 1)
 flags.mark_flags_as_required(["input", "tokenizer_dir", "output_dir"])

@@ -51,9 +51,7 @@ flags.mark_flags_as_required(["input", "output_dir"])
 @group("Prompts")
 def define_prompt_flags():
     flags.DEFINE_string(
-        "template",
-        None,
-        "Pattern of an example, with {text} and {label}; \\n is a line break.",
+        "template", None, "Pattern of an example, with {text} and {label}; \\n is a line break."
     )
     flags.DEFINE_string("separator", "\\n\\n", "Separator of examples.")
     flags.DEFINE_string(

@@ -48,9 +48,7 @@ def define_answerer_flags():
         "max_question_length", 64, "Longest question in tokens; the rest is cut.", 1
     )
     flags.DEFINE_bool(
-        "null_answers",
-        False,
-        "Allow questions without an answer in the text (SQuAD 2.0).",
+        "null_answers", False, "Allow questions without an answer in the text (SQuAD 2.0)."
     )
     flags.DEFINE_integer("n_best", 5, "Answers to write for each question.", 1)
 
@@ -59,9 +57,7 @@ def define_answerer_flags():
 def define_tagger_flags():
     """Define the flags of tagging."""
     flags.DEFINE_string(
-        "comment_prefix",
-        None,
-        "Prefix of comment lines; that of CoNLL and KLUE if not given.",
+        "comment_prefix", None, "Prefix of comment lines; that of CoNLL and KLUE if not given."
     )
     flags.DEFINE_integer("stride", 32, "Tokens that a window shares with the one before.", 0)
 
