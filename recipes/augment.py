@@ -18,7 +18,7 @@ from absl import flags
 
 import tfnlp
 from distill import learning
-from recipes import dataclass_flags, entry_point, training_flags
+from recipes import data_flags, dataclass_flags, entry_point, training_flags
 from recipes.command_line import group
 from tfnlp import checkpoints, pipelines, text
 from tfnlp.utils.errors import InputError
@@ -26,8 +26,7 @@ from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("input", None, "File of texts: .tsv, .csv, .json, .jsonl, .txt, or with .gz.")
-flags.DEFINE_string("text_column", "sentence", "Column of the text.")
-flags.DEFINE_string("pair_column", None, "Column of the second text, augmented likewise.")
+data_flags.define_column_flags("sentence")
 flags.DEFINE_string(
     "model_dir",
     None,

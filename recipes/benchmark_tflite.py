@@ -24,10 +24,7 @@ FLAGS = flags.FLAGS
 flags.DEFINE_string("model", None, "The .tflite file.")
 flags.DEFINE_string("model_dir", None, "Folder of the Keras model it was exported from.")
 flags.DEFINE_string("input", None, "File of texts to compare with --model_dir on.")
-flags.DEFINE_string(
-    "text_column", None, "Column of the text; that of the task's recipe if not given."
-)
-flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
+data_flags.define_column_flags()
 flags.DEFINE_integer("repeats", 50, "Timed runs for each figure.", 1)
 flags.DEFINE_bool("operators", False, "Also profile the file's operators, at 32 tokens.")
 flags.DEFINE_bool("onnx", False, "Also time the classifier of --model_dir in ONNX Runtime.")

@@ -31,10 +31,7 @@ def define_distillation_flags():
         1,
     )
     flags.DEFINE_integer(
-        "keep_units",
-        None,
-        "Inner units of the feed-forward networks to keep in each layer, chosen likewise.",
-        1,
+        "keep_units", None, "Feed-forward units to keep in each layer, chosen likewise.", 1
     )
 
 
@@ -42,10 +39,7 @@ def define_distillation_flags():
 def define_training_flags():
     """Define flags of sparsity, weight clustering and quantisation-aware training."""
     flags.DEFINE_float(
-        "sparsity",
-        None,
-        "Share of zeros in the blocks' kernels at the end; no pruning if not given.",
-        0,
+        "sparsity", None, "Share of zeros in the blocks' kernels at the end; none if not given.", 0
     )
     flags.DEFINE_string(
         "sparsity_pattern",

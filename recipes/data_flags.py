@@ -33,7 +33,28 @@ def define_document_flags(documents, default=None):
         "Separator of documents in plain text: blank lines, lines (each line is a document) or "
         f"files (each file is one){ending}.",
     )
-    flags.DEFINE_string("text_column", "sentence", "Column of the text in tables.")
+    flags.DEFINE_string(
+        "text_column", "sentence", "Column of the text in tables; in JSON also a path."
+    )
+
+
+def define_sentence_flag():
+    """Define --sentences, the separator of sentences."""
+    flags.DEFINE_enum(
+        "sentences",
+        "split",
+        ["split", "lines"],
+        "Separator of sentences: rules for English and Korean (split), or lines. A sentence never "
+        "spans lines.",
+    )
+
+
+@group("Data")
+def define_column_flags(default=None):
+    """Define the flags of the columns of texts and second texts, with --text_column's default."""
+    ending = "" if default else "; that of the task's recipe if not given"
+    flags.DEFINE_string("text_column", default, f"Column of the text{ending}.")
+    flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
 
 
 def read_splits(read):

@@ -60,9 +60,7 @@ def define_student_flags(num_layers, method):
         "family", None, "Family of the student, such as distilbert; the teacher's if not given."
     )
     flags.DEFINE_string(
-        "size",
-        None,
-        "Size of the student by name, such as tinybert_4l_312, which the next four flags change.",
+        "size", None, "Size by name, such as tinybert_4l_312, which the next four flags change."
     )
     flags.DEFINE_integer("num_layers", num_layers, "Encoder blocks of the student.", 1)
     flags.DEFINE_integer("hidden_dim", None, "Its width; the teacher's if not given.", 1)
@@ -100,7 +98,7 @@ def define_cache_flag():
     flags.DEFINE_string(
         "cache_dir",
         None,
-        "Folder to cache the teacher's outputs in, computed once; only without masked tokens.",
+        "Folder of the teacher's outputs, computed once; not with masked tokens.",
     )
 
 

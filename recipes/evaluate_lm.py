@@ -55,11 +55,7 @@ flags.DEFINE_integer(
     1,
 )
 flags.DEFINE_float(
-    "masked_share",
-    0.15,
-    "Share of masked tokens, for the accuracy of a masked language model.",
-    0,
-    1,
+    "masked_share", 0.15, "Share of masked tokens, for the accuracy of a masked LM.", 0, 1
 )
 flags.DEFINE_bool(
     "pseudo_perplexity", True, "Mask each token in turn, with one pass of the model for each."

@@ -22,14 +22,14 @@ import pathlib
 from absl import flags, logging
 
 from distill import export, runtime
-from recipes import data_flags, entry_point
+from recipes import data_flags, entry_point, model_flags
 from recipes.command_line import flag_text, group, no_effect
 from tfnlp import checkpoints, text
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable, read_json, write_text
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("model_dir", None, "Folder of the model, or its name on the Hub.")
+model_flags.define_model_flag()
 flags.DEFINE_string("output_dir", None, "Folder to write model.tflite into.")
 flags.DEFINE_enum(
     "quantization",
@@ -75,7 +75,7 @@ flags.DEFINE_enum(
 flags.DEFINE_bool(
     "tokenizer_in_graph",
     False,
-    "Take strings, not ids; for a classifier with WordPiece. Needs TensorFlow Text's kernels.",
+    "Take strings, not ids; for WordPiece classifiers, with TensorFlow Text.",
 )
 
 
@@ -109,12 +109,7 @@ def define_check_flags():
 @group("Generation")
 def define_writing_flags():
     flags.DEFINE_integer("beams", 4, "Beams of the search; 1: greedy search only.", 1)
-    flags.DEFINE_integer(
-        "max_new_tokens",
-        None,
-        "Most tokens of a beam search or translation; 64 or fewer if not given.",
-        1,
-    )
+    flags.DEFINE_integer("max_new_tokens", None, "Most new tokens; 64 or fewer if not given.", 1)
     flags.DEFINE_string(
         "end_token", None, "Token that ends a text; the separator of documents if not given."
     )
@@ -135,7 +130,7 @@ def define_metadata_flags():
 define_check_flags()
 define_writing_flags()
 define_metadata_flags()
-flags.mark_flags_as_required(["model_dir", "output_dir"])
+flags.mark_flags_as_required(["output_dir"])
 
 
 # Flags that only some models have, by their head.

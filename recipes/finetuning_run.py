@@ -28,10 +28,7 @@ def define_adversarial_flags():
         0,
     )
     flags.DEFINE_float(
-        "adversarial_step",
-        1e-4,
-        "Length of its gradient step, in standard deviations of an embedding.",
-        0,
+        "adversarial_step", 1e-4, "Its gradient step, in standard deviations of an embedding.", 0
     )
 
 

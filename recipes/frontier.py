@@ -16,7 +16,7 @@ import pathlib
 from absl import flags, logging
 
 from distill import reports, runtime
-from recipes import entry_point
+from recipes import data_flags, entry_point
 from recipes.command_line import require_one
 from tfnlp import pipelines
 from tfnlp.utils.files import check_writable, write_text
@@ -26,10 +26,7 @@ FLAGS = flags.FLAGS
 flags.DEFINE_string("sweep_dir", None, "Folder of a sweep, instead of --models.")
 flags.DEFINE_list("models", [], "The .tflite files, instead of --sweep_dir.")
 flags.DEFINE_string("input", None, "Labelled file to score the models on.")
-flags.DEFINE_string(
-    "text_column", None, "Column of the text; that of the task's recipe if not given."
-)
-flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
+data_flags.define_column_flags()
 flags.DEFINE_string(
     "label_column", None, "Column of the label; `label` (or `score`) if not given."
 )

@@ -28,15 +28,10 @@ def define_model_flags():
     flags.DEFINE_string(
         "model_dir",
         None,
-        "Folder of a model to start from, or its name on Hugging Face's Hub; random weights if "
-        "not given.",
+        "Folder or Hub name of the model to start from; random weights if not given.",
     )
     flags.DEFINE_integer(
-        "block_size",
-        None,
-        "Tokens in a block of attention, to train on long inputs in less memory; all if not "
-        "given.",
-        1,
+        "block_size", None, "Tokens in a block of attention, for long inputs in less memory.", 1
     )
     define_scratch_flags()
 
@@ -73,10 +68,7 @@ def define_scratch_flags():
         "recurrent networks, get byte-level BPE.",
     )
     flags.DEFINE_integer(
-        "vocabulary_size",
-        None,
-        f"Largest vocabulary to train; {VOCABULARY_SIZE} if not given.",
-        10,
+        "vocabulary_size", None, f"Largest vocabulary; {VOCABULARY_SIZE} if not given.", 10
     )
     flags.DEFINE_string(
         "vocabulary_text", None, "File of further texts to train the tokenizer on."

@@ -15,7 +15,7 @@ import os
 
 from absl import flags, logging
 
-from recipes import entry_point
+from recipes import data_flags, entry_point
 from tfnlp import corpora, text
 from tfnlp.utils.formatting import counted
 
@@ -32,25 +32,8 @@ flags.DEFINE_string(
     "Folder of a tokenizer, or of a model with one, or its name on Hugging Face's Hub.",
 )
 flags.DEFINE_string("output_dir", None, "Folder to write the corpus into.")
-flags.DEFINE_enum(
-    "documents",
-    "blank_lines",
-    ["blank_lines", "lines", "files"],
-    "Separator of documents in plain text: blank lines, lines (each line is a document) or files "
-    "(each file is one, and must fit in memory).",
-)
-flags.DEFINE_enum(
-    "sentences",
-    "split",
-    ["split", "lines"],
-    "Separator of sentences: rules for English and Korean (split), or lines. A sentence never "
-    "spans lines.",
-)
-flags.DEFINE_string(
-    "text_column",
-    "sentence",
-    "Column of the text in tables; in JSON also a path, such as page.text.",
-)
+data_flags.define_document_flags("blank_lines")
+data_flags.define_sentence_flag()
 flags.DEFINE_bool(
     "deduplicate",
     False,

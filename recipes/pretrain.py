@@ -56,12 +56,7 @@ def define_corpus_flags():
         "dev", None, "Corpus, likewise, to evaluate on after each epoch; none if not given."
     )
     data_flags.define_document_flags("blank_lines")
-    flags.DEFINE_enum(
-        "sentences",
-        "split",
-        ["split", "lines"],
-        "Separator of sentences: rules for English and Korean (split), or lines.",
-    )
+    data_flags.define_sentence_flag()
     flags.mark_flag_as_required("corpus")
 
 

@@ -58,9 +58,7 @@ def define_prompt_flags():
         "instruction", "", "Text before the examples, such as a description of the task."
     )
     flags.DEFINE_list(
-        "label_words",
-        None,
-        "Words of the labels, such as 0=bad,1=good; the labels themselves if not given.",
+        "label_words", None, "Words of the labels, such as 0=bad,1=good; the labels if not given."
     )
     flags.DEFINE_list("shots", ["0"], "Numbers of examples in a prompt, such as 0,1,4.")
     flags.DEFINE_integer(

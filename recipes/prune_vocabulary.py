@@ -14,12 +14,12 @@ import pathlib
 from absl import flags, logging
 
 from distill import compression
-from recipes import data_flags, entry_point
+from recipes import data_flags, entry_point, model_flags
 from tfnlp import checkpoints, text
 from tfnlp.utils.files import check_writable, write_json
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("model_dir", None, "Folder of the model, or its name on the Hub.")
+model_flags.define_model_flag()
 flags.DEFINE_list(
     "text",
     None,
@@ -27,15 +27,12 @@ flags.DEFINE_list(
     "of "
     "question answering; or .tsv, .csv, .jsonl or .txt, or with .gz.",
 )
-flags.DEFINE_string(
-    "text_column", None, "Column of the text; that of the task's recipe if not given."
-)
-flags.DEFINE_string("pair_column", None, "Column of the second text, if any.")
+data_flags.define_column_flags()
 flags.DEFINE_integer(
     "keep_tokens", None, "Most tokens to keep; all tokens of the texts if not given.", 1
 )
 flags.DEFINE_string("output_dir", None, "Folder to write the smaller model into.")
-flags.mark_flags_as_required(["model_dir", "text", "output_dir"])
+flags.mark_flags_as_required(["text", "output_dir"])
 
 
 def main():

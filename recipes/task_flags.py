@@ -20,9 +20,7 @@ def define_classification_data_flags():
         "label_column", "label", "Column of the label; in JSON also a path, such as labels.label."
     )
     flags.DEFINE_list(
-        "labels",
-        None,
-        "Labels in the order of their ids; the sorted labels of --train if not given.",
+        "labels", None, "Labels in the order of their ids; those of --train, sorted, if not given."
     )
 
 

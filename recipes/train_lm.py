@@ -63,15 +63,10 @@ def define_model_flags():
         "tokenizer", None, list(SIZES), "Kind of tokenizer; characters if not given."
     )
     flags.DEFINE_integer(
-        "vocabulary_size",
-        None,
-        "Largest vocabulary to train; if not given 2000, or 8000 for bpe.",
-        10,
+        "vocabulary_size", None, "Largest vocabulary; if not given 2000, or 8000 for bpe.", 10
     )
     flags.DEFINE_string(
-        "tokenizer_dir",
-        None,
-        "Folder of a tokenizer from train_tokenizer; trained on --corpus if not given.",
+        "tokenizer_dir", None, "Folder of a tokenizer; trained on --corpus if not given."
     )
 
 

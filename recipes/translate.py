@@ -20,13 +20,13 @@ import sys
 from absl import flags
 
 import tfnlp
-from recipes import entry_point, generation_flags
+from recipes import entry_point, generation_flags, model_flags
 from tfnlp import checkpoints, generation, training
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("model_dir", None, "Folder of a translator, or its name on the Hub.")
+model_flags.define_model_flag()
 flags.DEFINE_multi_string("text", [], "A text.")
 flags.DEFINE_string("input", None, "File of texts: .tsv, .csv, .json, .jsonl, or a text a line.")
 flags.DEFINE_string("text_column", "source", "Column of the texts in a table.")
@@ -34,14 +34,8 @@ flags.DEFINE_string(
     "translation_column", "translation", "Column of the translations, in --output."
 )
 flags.DEFINE_string("output", None, "File to write, .tsv; printed if not given.")
-flags.mark_flag_as_required("model_dir")
-
-
 flags.DEFINE_integer(
-    "max_new_tokens",
-    None,
-    "Most tokens of a translation; if not given 128, or fewer if the model has fewer positions.",
-    1,
+    "max_new_tokens", None, "Most tokens of a translation; 128 or fewer if not given.", 1
 )
 flags.DEFINE_integer("batch_size", 32, "Texts in a batch.", 1)
 flags.DEFINE_enum(

@@ -105,10 +105,7 @@ def define_scratch_flags():
         "tokenizer", None, list(TOKENIZERS), "Kind of tokenizer to train; bpe if not given."
     )
     flags.DEFINE_integer(
-        "vocabulary_size",
-        None,
-        f"Largest vocabulary to train; {VOCABULARY_SIZE} if not given.",
-        10,
+        "vocabulary_size", None, f"Largest vocabulary; {VOCABULARY_SIZE} if not given.", 10
     )
 
 
