@@ -34,17 +34,12 @@ flags.mark_flags_as_required(["model", "output_dir"])
 
 def check_flags():
     """Raise an InputError for conflicting flags."""
-    if FLAGS.input and not FLAGS.model_dir:
-        raise InputError("Agreement needs both --model_dir and --input.")
-    if FLAGS.model_dir and not (FLAGS.input or FLAGS.onnx):
+    if bool(FLAGS.input or FLAGS.onnx) != bool(FLAGS.model_dir):
         raise InputError("Agreement needs both --model_dir and --input, and --onnx a --model_dir.")
-    if FLAGS.onnx and not FLAGS.model_dir:
-        raise InputError("--onnx needs the --model_dir whose weights it is to run.")
 
 
 def main():
     check_flags()
-
     output = f"{FLAGS.output_dir}/benchmark.json"
     check_writable(output)
     entry_point.load_tensorflow()

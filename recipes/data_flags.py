@@ -4,7 +4,8 @@ from absl import flags
 
 from distill import reports
 from recipes.command_line import group
-from tfnlp import checkpoints, pipelines, text
+from tfnlp import checkpoints, corpora, pipelines, text
+from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 
@@ -60,6 +61,16 @@ def define_column_flags(default=None):
 def read_splits(read):
     """Return the examples of --train, --dev and --test (None if not given), by `read(path)`."""
     return [read(path) if path else None for path in (FLAGS.train, FLAGS.dev, FLAGS.test)]
+
+
+def read_documents(paths):
+    """Read the documents of --corpus or --dev that hold text; raise an InputError if none do."""
+    files = corpora.find_files(paths)
+    documents = corpora.read_documents(files, FLAGS.documents, FLAGS.text_column)
+    texts = [text for text in documents if text.strip()]
+    if not texts:
+        raise InputError(f"{','.join(paths)} holds no text; give files with text.")
+    return texts
 
 
 def read_inputs(path, folder, text_column=None, pair_column=None):

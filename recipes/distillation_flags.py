@@ -6,8 +6,7 @@ from absl import flags
 
 from distill.learning.layer_map import resolve_layer_map
 from recipes import compression_flags, dataclass_flags, model_flags, training_flags
-from recipes.command_line import flag_text, group, refuse_beside
-from tfnlp.utils.errors import InputError
+from recipes.command_line import group, read_numbers, refuse_beside
 from tfnlp.utils.settings import setting
 
 FLAGS = flags.FLAGS
@@ -155,6 +154,10 @@ def check_flags():
     if FLAGS.tokenizer_dir:
         place = f"tokenizer_dir={FLAGS.tokenizer_dir}, whose tokenizer has its own"
         refuse_beside(["keep_tokens"], place)
+    for keep in ("keep_heads", "keep_units"):
+        if FLAGS[keep].value:
+            place = f"{keep}={FLAGS[keep].value}, which starts from the teacher's heads and units"
+            refuse_beside(("family", "size", *SIZES[1:]), place)
     if FLAGS.student_dir:
         names = ("family", "size", *SIZES, "initialize", "tokenizer_dir")
         names += ("keep_tokens", "keep_heads", "keep_units")
@@ -205,9 +208,6 @@ def teacher_dirs():
 
 
 def teacher_weights():
-    """Return --teacher_weights as a tuple of floats, or None; raise an InputError for others."""
-    try:
-        return FLAGS.teacher_weights and tuple(map(float, FLAGS.teacher_weights))
-    except ValueError:
-        shown = flag_text(FLAGS.teacher_weights)
-        raise InputError(f"teacher_weights={shown} must be numbers, such as 2,1.") from None
+    """Return --teacher_weights as a tuple of floats, or None if not given."""
+    weights = read_numbers("teacher_weights", float)
+    return weights and tuple(weights)

@@ -23,7 +23,7 @@ from absl import flags, logging
 
 from distill import export, runtime
 from recipes import data_flags, entry_point, model_flags
-from recipes.command_line import flag_text, group, no_effect
+from recipes.command_line import group, no_effect, read_numbers, refuse_without
 from tfnlp import checkpoints, text
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable, read_json, write_text
@@ -61,7 +61,7 @@ flags.DEFINE_integer(
 )
 flags.DEFINE_list(
     "fixed_lengths",
-    [],
+    None,
     "Lengths with a signature each, such as 32,64,128, for GPU and NPU compilers. With models "
     "that generate, tokens of a prompt or source that are read at a time, such as 16,64.",
 )
@@ -144,11 +144,8 @@ POOLED_HEADS = ("classifier", "tagger", "answerer", "masked_lm")
 
 def check_flags():
     """Raise an InputError for conflicting flags."""
-    if not all(length.strip().isdecimal() for length in FLAGS.fixed_lengths):
-        shown = flag_text(FLAGS.fixed_lengths)
-        raise InputError(f"--fixed_lengths={shown} must be whole numbers, such as 32,64.")
-    if FLAGS.fixed_only and not FLAGS.fixed_lengths:
-        raise InputError("fixed_only=True leaves no signature; give `fixed_lengths`.")
+    read_numbers("fixed_lengths")
+    refuse_without(["fixed_only"], "fixed_lengths")
     if FLAGS.calibration_text and FLAGS.quantization != "static_int8":
         raise no_effect("calibration_text", f"with quantization={FLAGS.quantization}")
     if FLAGS.golden and FLAGS.tokenizer_in_graph:
@@ -182,7 +179,7 @@ def main():
         "name": FLAGS.name,
         "credits": export.Credits(FLAGS.model_version, FLAGS.author, FLAGS.license),
     }
-    lengths = tuple(map(int, FLAGS.fixed_lengths))
+    lengths = tuple(read_numbers("fixed_lengths") or ())
     if model.head in WRITERS:
         export_writer(model, path, tokenizer, options | {"fixed_lengths": lengths or None})
     else:

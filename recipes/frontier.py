@@ -50,7 +50,7 @@ def teacher_runner():
 
 
 def main():
-    require_one("sweep_dir", "models")
+    require_one("models", "sweep_dir")
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "frontier.html")
     entry_point.load_tensorflow()

@@ -16,10 +16,8 @@ first batch of a length takes some seconds longer, because the search is compile
 from absl import flags, logging
 
 from recipes import entry_point, generation_flags, model_flags
-from recipes.command_line import require_one
+from recipes.command_line import check_output, require_one
 from tfnlp import checkpoints, generation, text
-from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 model_flags.define_model_flag()
@@ -39,13 +37,11 @@ generation_flags.define_search_flags("greedy")
 generation_flags.define_constraint_flags()
 
 
-def check():
+def check_flags():
     """Raise an InputError for conflicting flags."""
-    require_one("text", "input")
+    require_one("input", "text")
     if FLAGS.output:
-        if not FLAGS.output.endswith((".tsv", ".jsonl")):
-            raise InputError(f"output={FLAGS.output} must end in .tsv or .jsonl.")
-        check_writable(FLAGS.output)
+        check_output("output", ".tsv", ".jsonl")
     generation_flags.search_of_flags("continuations")
 
 
@@ -59,8 +55,7 @@ def warn_of_empty_prompts(prompts, texts):
 
 
 def main():
-    check()
-
+    check_flags()
     tokenizer = text.load_tokenizer(FLAGS.model_dir)
     prompts = FLAGS.text
     if FLAGS.input:

@@ -143,7 +143,14 @@ def read_start(read_texts, writes=False):
 
 def _from_scratch(read_texts, writes=False):
     family = checkpoints.family_of(scratch_config()).model_type
-    tokenizer = _tokenizer(family, read_texts, writes)
+    tokenizer = find_tokenizer(_learn_tokenizer, family, read_texts, writes)
+    # WordPiece has no family: it fits any.
+    stored_family = getattr(tokenizer, "family", family)
+    if FLAGS.tokenizer_dir and family not in (stored_family, *text.ANY_TOKENIZER):
+        raise InputError(
+            f"tokenizer_dir={FLAGS.tokenizer_dir} holds a tokenizer for {stored_family}, but the "
+            f"model is a {family}; give that family, or leave it out to train one."
+        )
     fields = {"vocabulary_size": tokenizer.vocabulary_size, "pad_token_id": tokenizer.pad_token_id}
     config = scratch_config(**fields)
     if config.max_length is not None:
@@ -158,20 +165,18 @@ def _from_scratch(read_texts, writes=False):
     return config, tokenizer
 
 
-def _tokenizer(family, read_texts, writes):
-    """Load the tokenizer of --tokenizer_dir or of a resumed run, or train one for the family."""
+def find_tokenizer(learn, *arguments):
+    """Return the tokenizer of --tokenizer_dir or of a resumed run, or else `learn(*arguments)`."""
     if FLAGS.tokenizer_dir:
-        tokenizer = text.load_tokenizer(FLAGS.tokenizer_dir)
-        # WordPiece has no family: it fits any.
-        stored_family = getattr(tokenizer, "family", family)
-        if family not in (stored_family, *text.ANY_TOKENIZER):
-            raise InputError(
-                f"tokenizer_dir={FLAGS.tokenizer_dir} holds a tokenizer for {stored_family}, but "
-                f"the model is a {family}; give that family, or leave it out to train one."
-            )
-        return tokenizer
-    if kept := kept_tokenizer():
-        return kept
+        return text.load_tokenizer(FLAGS.tokenizer_dir)
+    kept = pathlib.Path(FLAGS.output_dir) / training.TOKENIZER
+    if kept.exists() and not FLAGS.overwrite:
+        return text.load_tokenizer(kept)
+    return learn(*arguments)
+
+
+def _learn_tokenizer(family, read_texts, writes):
+    """Train a tokenizer of the family's kind."""
     texts = read_texts()
     if FLAGS.vocabulary_text:
         texts = texts + text.read_examples(FLAGS.vocabulary_text, label_column=None).texts
@@ -183,15 +188,10 @@ def _tokenizer(family, read_texts, writes):
     return text.train_tokenizer(texts, kind, size)[0]
 
 
-def kept_tokenizer():
-    """Load the tokenizer that a resumed run in --output_dir has trained; None if there is none."""
-    kept = pathlib.Path(FLAGS.output_dir) / training.TOKENIZER
-    return text.load_tokenizer(kept) if kept.exists() and not FLAGS.overwrite else None
-
-
 def keep_tokenizer(run, tokenizer):
     """Make a run save the tokenizer trained for it, if any, so that the run can resume."""
-    if not FLAGS.model_dir and not FLAGS.tokenizer_dir:
+    folders = ("model_dir", "teacher_dir", "tokenizer_dir")
+    if not any(FLAGS[name].value for name in folders if name in FLAGS):
         run.tokenizer = tokenizer
 
 

@@ -6,9 +6,8 @@ from typing import ClassVar
 from absl import flags
 
 from recipes import dataclass_flags
-from recipes.command_line import group
+from recipes.command_line import group, refuse_beside, refuse_without
 from tfnlp import configs, objectives
-from tfnlp.utils.errors import InputError
 from tfnlp.utils.settings import setting
 
 FLAGS = flags.FLAGS
@@ -32,13 +31,6 @@ class MaskedLM(Masking):
     )
 
     families: ClassVar = ("bert", "roberta", "distilbert", "albert", "electra", *DEBERTAS)
-
-    def __post_init__(self):
-        if self.longest_span and self.hide != "spans":
-            raise InputError(
-                f"longest_span={self.longest_span} has no effect with hide={self.hide}; give "
-                "hide=spans, or leave it out."
-            )
 
     def objective(self):
         return objectives.MaskedLM(
@@ -89,13 +81,6 @@ class ReplacedTokens(Masking):
 
     families: ClassVar = ("electra", *DEBERTAS)
 
-    def __post_init__(self):
-        if self.generator_dir and self.generator_size:
-            raise InputError(
-                f"generator_size={self.generator_size} has no effect beside "
-                f"generator_dir={self.generator_dir}; leave it out."
-            )
-
     def objective(self):
         return objectives.ReplacedTokens(
             share=self.masked_share,
@@ -128,13 +113,6 @@ class PermutationLM(Memory):
     predict_one_in: int = setting(6, "K: one in K tokens is predicted.", low=1)
 
     families: ClassVar = ("xlnet",)
-
-    def __post_init__(self):
-        if self.reuse_length and not self.memory_length:
-            raise InputError(
-                f"reuse_length={self.reuse_length} has no effect without a memory; give a "
-                "`memory_length`."
-            )
 
     def objective(self):
         reuse_length = self.memory_length and (self.reuse_length or FLAGS.max_length // 2)
@@ -174,8 +152,13 @@ def read_settings():
     Raises:
         InputError: for a flag of another objective, or flags that conflict.
     """
-    settings = OBJECTIVES[FLAGS.objective]
-    dataclass_flags.refuse_others(
-        settings, OBJECTIVES.values(), f"with objective={FLAGS.objective}"
-    )
-    return dataclass_flags.read(settings)
+    config, where = OBJECTIVES[FLAGS.objective], f"with objective={FLAGS.objective}"
+    dataclass_flags.refuse_others(config, OBJECTIVES.values(), where)
+    settings = dataclass_flags.read(config)
+    if isinstance(settings, MaskedLM) and settings.hide != "spans":
+        refuse_beside(["longest_span"], f"hide={settings.hide}")
+    if FLAGS.generator_dir:
+        refuse_beside(["generator_size"], f"generator_dir={FLAGS.generator_dir}")
+    refuse_without(["generator_dir"], "model_dir")
+    refuse_without(["reuse_length"], "memory_length")
+    return settings

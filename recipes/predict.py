@@ -21,8 +21,8 @@ from absl import flags
 
 from distill import reports, runtime
 from recipes import data_flags, entry_point
+from recipes.command_line import require_one
 from tfnlp import checkpoints, pipelines
-from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
@@ -67,8 +67,7 @@ def model_of_flags():
 
 
 def main():
-    if bool(FLAGS.text or FLAGS.question or FLAGS.ending) == bool(FLAGS.input):
-        raise InputError("Give either --text or --input.")
+    require_one("input", "text", "question", "ending")
     if FLAGS.output_dir:
         check_writable(pathlib.Path(FLAGS.output_dir) / "summary.json")
     kind, labels, settings, load = model_of_flags()

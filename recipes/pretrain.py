@@ -36,7 +36,7 @@ from absl import flags, logging
 
 from recipes import data_flags, entry_point, model_flags, objective_flags, training_flags
 from recipes.command_line import group, no_effect, refuse_beside
-from tfnlp import checkpoints, configs, corpora, objectives, training
+from tfnlp import checkpoints, configs, objectives, training
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -85,10 +85,6 @@ def check_flags():
     training_flags.training_config()
     model_flags.check_start_flags()
     settings = objective_flags.read_settings()
-    if FLAGS.generator_dir and not FLAGS.model_dir:
-        raise no_effect(
-            "generator_dir", "without the discriminator", "give its folder as `model_dir`"
-        )
     if not FLAGS.model_dir:
         check_family(settings.families)
     if all(map(os.path.isdir, [*FLAGS.corpus, *(FLAGS.dev or [])])):
@@ -106,14 +102,13 @@ def check_family(families):
             f"{' or '.join(families)}."
         )
     check_memory(config)
-    if FLAGS.memory_length and not config.has_memory:
-        raise no_effect("memory_length", f"with the family {family}, which has no memory")
 
 
 def check_memory(config):
-    """Raise an InputError for --memory_length with a recurrent network."""
-    if config.recurrent and FLAGS.memory_length:
-        raise no_effect("memory_length", "on a recurrent network, which goes on from its state")
+    """Raise an InputError for --memory_length with a model that has none, or its state alone."""
+    if FLAGS.memory_length and (config.recurrent or not config.has_memory):
+        why = "goes on from its state" if config.recurrent else "has no memory"
+        raise no_effect("memory_length", f"on a {configs.family_name(config)} model, which {why}")
 
 
 def read_start(objective):
@@ -147,11 +142,7 @@ def read_texts():
             f"corpus={FLAGS.corpus[0]} is a prepared corpus, of ids alone; give the "
             "`tokenizer_dir` that it was prepared with."
         )
-    files = corpora.find_files(FLAGS.corpus)
-    texts = list(corpora.read_documents(files, FLAGS.documents, FLAGS.text_column))
-    if not any(text.strip() for text in texts):
-        raise InputError(f"corpus={','.join(FLAGS.corpus)} holds no text; give files with text.")
-    return texts
+    return data_flags.read_documents(FLAGS.corpus)
 
 
 def read_corpus(paths, tokenizer):

@@ -15,7 +15,7 @@ from tfnlp.text.lines import check_file
 from tfnlp.utils.errors import InputError, unknown_name
 from tfnlp.utils.hub import is_hub_name
 
-KEYS = ("recipe", "flags", "steps", "variants", "seeds", "base", "metrics")
+KEYS = ("steps", "variants", "seeds", "base", "metrics")
 STEP_KEYS = ("recipe", "flags", "name")
 # Flags that the sweep sets for each run.
 SWEEP_FLAGS = ("output_dir", "overwrite")
@@ -118,12 +118,11 @@ def read_sweep(path):
         InputError: if the file is missing or malformed, or has no table of variants.
     """
     path = pathlib.Path(path)
-    content = _mapping(f"{path}", _read_yaml(path), KEYS)
-    if "steps" in content and not content.keys().isdisjoint(("recipe", "flags")):
-        raise InputError(f"{path} has `steps`; give `recipe` and `flags` within them.")
+    content = _mapping(f"{path}", _read_yaml(path))
+    _mapping(f"{path}", content, KEYS if "steps" in content else ("recipe", "flags", *KEYS))
     common = _steps(f"{path}", content)
     variants = {}
-    for name, value in _mapping(f"{path}: `variants`", content.get("variants")).items():
+    for name, value in _mapping(f"{path}: `variants`", content.get("variants") or "").items():
         place = f"{path}, variant {name!r}"
         _check_folder_name(place, name)
         value = _mapping(place, value)
@@ -131,8 +130,6 @@ def read_sweep(path):
             variants[name] = _steps(place, _mapping(place, value, ("steps",)))
         else:
             variants[name] = _changed_steps(place, common, value)
-    if not variants:
-        raise InputError(f"{path} has no `variants`; give each a name, and under it its flags.")
     base = content.get("base") or next(iter(variants))
     if base not in variants:
         raise unknown_name(f"{path}: base", base, variants)
@@ -298,9 +295,7 @@ def _read_yaml(path):
     """Read a YAML file (or JSON, which is YAML), with all scalars as the strings in it."""
     check_file(path)
     try:
-        return yaml.load(path.read_text(encoding="utf-8-sig"), _TextLoader)
-    except UnicodeDecodeError as e:
-        raise InputError(f"{path} is not UTF-8 text (byte {e.start}); save it as UTF-8.") from None
+        return yaml.load(path.read_bytes(), _TextLoader)
     except yaml.YAMLError as e:
         mark = getattr(e, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""

@@ -21,9 +21,8 @@ from absl import flags
 
 import tfnlp
 from recipes import entry_point, generation_flags, model_flags
+from recipes.command_line import check_output, refuse_beside
 from tfnlp import checkpoints, generation, training
-from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 model_flags.define_model_flag()
@@ -50,14 +49,12 @@ generation_flags.define_search_flags("beam")
 generation_flags.define_constraint_flags()
 
 
-def check():
+def check_flags():
     """Raise an InputError for conflicting flags."""
-    if FLAGS.text and FLAGS.input:
-        raise InputError("Give either --text or --input.")
+    if FLAGS.input:
+        refuse_beside(["text"], f"input={FLAGS.input}")
     if FLAGS.output:
-        if not FLAGS.output.endswith(".tsv"):
-            raise InputError(f"output={FLAGS.output} must end in .tsv.")
-        check_writable(FLAGS.output)
+        check_output("output", ".tsv")
     generation_flags.search_of_flags("n_best")
 
 
@@ -114,8 +111,7 @@ def print_each(translator):
 
 
 def main():
-    check()
-
+    check_flags()
     entry_point.load_tensorflow()
     model = checkpoints.load_model(FLAGS.model_dir, "sequence_to_sequence")
     tokenizer = tfnlp.text.load_tokenizer(FLAGS.model_dir)

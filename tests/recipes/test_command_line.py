@@ -96,7 +96,11 @@ TUNE = "--train={0} --dev={0} --output_dir=o "
         ("finetune_classifier", "--train={0} --dev=no.tsv --output_dir=o", "no.tsv does not exis"),
         ("distill_general", "--teacher_dir=t --texts={0},no.txt --output_dir=o", "no.txt does no"),
         ("finetune_tagger", TUNE + "--model_dir=m --family=bert", "--family=bert has no effect b"),
-        ("finetune_chooser", TUNE + "--sparsity=0.5 --clusters=4", "Give --sparsity or --cluster"),
+        (
+            "finetune_chooser",
+            TUNE + "--sparsity=0.5 --clusters=4",
+            "--clusters=4 has no effect be",
+        ),
         ("distill_tagger", DISTIL + "--sparsity_pattern=2:4", "--sparsity_pattern=2:4 has no eff"),
         ("distill_answerer", DISTIL + "--student_dir=s --size=x", "--size=x has no effect beside"),
         (
@@ -192,7 +196,7 @@ HAS = "has no column {!r}; its header (line 1) has sentence1, label."
         (
             "benchmark_tflite",
             "--model={0} --input={0} --output_dir=o",
-            "Agreement needs both --model_dir and --input.",
+            "Agreement needs both --model_dir and --input, and",
         ),
     ],
 )
@@ -273,7 +277,7 @@ def test_settings_and_malformed_files_are_refused_before_tensorflow_is_imported(
             ("choices.tsv --teacher_dir=t --xla", "--xla=True compiles the steps anew"),
             (
                 "choices.tsv --teacher_dir=t,u --teacher_weights=a,b",
-                "--teacher_weights=a,b must be numbers, such as 2,1.",
+                "--teacher_weights=a,b must be numbers with commas between.",
             ),
         ],
     }

@@ -9,7 +9,7 @@ import sys
 import pytest
 import safetensors.numpy
 
-from recipes import model_flags
+from recipes.objective_flags import OBJECTIVES as SETTINGS
 from tests.grammar_corpus import make_reviews, write_reviews
 from tests.recipes.shell import RECIPES
 from tests.recipes.test_recipes import run  # noqa: F401
@@ -141,16 +141,16 @@ def test_a_folder_is_pretrained_further_and_fine_tuned(texts, first, run, tmp_pa
         ("--max_length=4096", "is above the model's"),
         (
             "--longest_span=2",
-            "--longest_span=2 has no effect with --hide=tokens; give --hide=spans",
+            "--longest_span=2 has no effect beside --hide=tokens; leave one",
         ),
         (
             "--objective=permutation_lm --reuse_length=4",
-            "effect without a memory; give a --memory_",
+            "no effect without --memory_length; give it",
         ),
         ("--generator_dir=x", "--generator_dir=x has no effect with --objective=masked_lm"),
         (
             "--objective=replaced_tokens --generator_dir=x --generator_size=0.5",
-            "--generator_size=0.5 has no effect beside --generator_dir=x; leave it out.",
+            "--generator_size=0.5 has no effect beside --generator_dir=x; leave one out.",
         ),
         ("--corpus={prepared} --documents=lines", "--documents=lines has no effect on --corpus="),
         (
@@ -180,7 +180,7 @@ def test_bad_input_is_one_sentence(wrong, message, texts, first, run, tmp_path):
         ("--family=xlnet --objective=next_sentence", "give --family=bert or albert."),
         (
             "--family=gpt2 --objective=causal_lm --memory_length=4",
-            "--memory_length=4 does not fit the family gpt2, which has no memory; give --",
+            "--memory_length=4 has no effect on a gpt2 model, which has no memory;",
         ),
         (
             "--vocabulary_size=90 --tokenizer_dir=x",
@@ -188,7 +188,7 @@ def test_bad_input_is_one_sentence(wrong, message, texts, first, run, tmp_path):
         ),
         (
             "--objective=replaced_tokens --family=electra --generator_dir=x",
-            "--generator_dir=x has no effect without the discriminator; give its folder as",
+            "--generator_dir=x has no effect without --model_dir; give it",
         ),
         ("--family=bart", "--family=bart is unknown"),
     ],
@@ -210,17 +210,14 @@ def test_families_that_are_refused_at_once_are_those_that_do_not_fit():
         "permutation_lm": PermutationLM(),
         "causal_lm": CausalLM(),
     }
-    assert sorted(model_flags.FAMILIES) == sorted(FAMILIES)
-    assert objectives.keys() == model_flags.FAMILIES_OF.keys() == OBJECTIVES.keys()
+    assert objectives.keys() == SETTINGS.keys() == OBJECTIVES.keys()
     for name, objective in objectives.items():
         fit = []
         for family in FAMILIES:
             with contextlib.suppress(InputError):
                 objective.check(config_by_name(family), tokenizer)
                 fit.append(family)
-        assert sorted(fit) == sorted(model_flags.FAMILIES_OF[name]), name
-    remembering = [family for family in FAMILIES if config_by_name(family).has_memory]
-    assert sorted(remembering) == sorted([*model_flags.WITH_MEMORY, *model_flags.RECURRENT])
+        assert sorted(fit) == sorted(SETTINGS[name].families), name
 
 
 def test_electra_goes_on_from_its_folders(texts, run, tmp_path):  # noqa: F811

@@ -67,8 +67,11 @@ def test_flags_that_do_not_go_together_are_one_sentence(folder, files):  # noqa:
     start = [f"--model_dir={folder}", files[1], TEMPLATE, "--output_dir=a"]
     cases = [
         ([files[0], "--shots=a"], "--shots=a must be whole numbers"),
-        (["--complete", "--label_words=0=a"], "--label_words are for choosing"),
-        (["--shots=1"], "--shots=1 are drawn from labelled examples; give their file as --train"),
+        (
+            ["--complete", "--label_words=0=a"],
+            "--label_words=0=a has no effect beside --complete=true",
+        ),
+        (["--shots=1"], "--shots=1 has no effect without --train"),
     ]
     said = refusals("prompt", [[*start, *given] for given, _ in cases])
     for (_, message), found in zip(cases, said, strict=True):

@@ -281,7 +281,7 @@ HEAD = f"recipe: finetune_classifier\nflags: {FLAGS}\n"
         (HEAD + "variants: {a: }\nseeds: [0, 0]", "`seeds` must be different whole numbers"),
         (HEAD + "variants: {a: }\nseeds: [x]", "`seeds` must be different whole numbers, such as"),
         (HEAD + "variants: {a: {b: {c: 1}}}", "step=b is unknown; use one of finetune_classifier"),
-        (HEAD + "variants: {a: }\nsteps: []", "has `steps`; give `recipe` and `flags` within them"),
+        (HEAD + "variants: {a: }\nsteps: []", "key=recipe is unknown; use one of steps, var"),
         ("recipe: finetune\nvariants: {a: }", "recipe=finetune is unknown"),
         ("recipe: export_tflite\nvariants: {a: }", "variant 'a', .* --model_dir must be given;"),
         ("recipe: export_tflite\nflags: {model_dir: TMP}\nvariants: {a: }\nseeds: [0, 1]",
