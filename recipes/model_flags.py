@@ -7,7 +7,7 @@ from absl import flags, logging
 import tfnlp
 from recipes.command_line import group, refuse_beside
 from tfnlp import checkpoints, configs, text, training
-from tfnlp.utils.errors import InputError, unknown_name
+from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 SIZES = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim", "bidirectional")
@@ -97,7 +97,7 @@ def scratch_config(sizes=SIZES, **fields):
     config = configs.config_by_name(FLAGS.family, FLAGS.size, **fields)
     if config.language_model == "sequence_to_sequence":
         name = "family" if FLAGS.family else "size"
-        raise unknown_name(name, FLAGS[name].value, configs.FAMILIES)
+        raise InputError(f"{name}={FLAGS[name].value} is of a translator; see train_translator.")
     return config
 
 

@@ -268,6 +268,10 @@ def test_settings_and_malformed_files_are_refused_before_tensorflow_is_imported(
             ("fine.tsv --xla", "--xla=True compiles the steps anew"),
             ("fine.tsv --accumulation_steps=5", "--accumulation_steps=5 must divide --batch_si"),
             ("fine.tsv --ema_decay=1", "--ema_decay=1.0 must be below 1"),
+            ("fine.tsv --num_heads=3", "--num_heads=3 does not divide --hidden_dim=256"),
+            ("fine.tsv --family=gru --num_heads=2", "--num_heads=2 is no field of the family gru"),
+            ("fine.tsv --size=huge", "--size=huge is unknown; use one of bert_base, bert_large"),
+            ("fine.tsv --size=transformer_big", "--size=transformer_big is of a translator;"),
         ],
         "finetune_regression": [("scores.tsv", "line 3: score 'much' is not a number; write")],
         "finetune_chooser": [("choices.tsv", "line 2: ")],
@@ -278,6 +282,24 @@ def test_settings_and_malformed_files_are_refused_before_tensorflow_is_imported(
             (
                 "choices.tsv --teacher_dir=t,u --teacher_weights=a,b",
                 "--teacher_weights=a,b must be numbers with commas between.",
+            ),
+            (
+                "choices.tsv --teacher_dir=t --hidden_dim=15 --num_heads=2",
+                "--num_heads=2 does not divide --hidden_dim=15",
+            ),
+            ("choices.tsv --teacher_dir=t --size=huge", "--size=huge is unknown; use one of"),
+            (
+                "choices.tsv --teacher_dir=t --size=bert_base --num_heads=5",
+                "--num_heads=5 does not divide --hidden_dim=768",
+            ),
+            ("choices.tsv --teacher_dir=t --layer_map=best", "--layer_map=best is unknown; use"),
+            (
+                "choices.tsv --teacher_dir=t --layer_map=1,3",
+                "--layer_map=[1, 3] has 2 entries, but the student has 3 layers",
+            ),
+            (
+                "choices.tsv --teacher_dir=t --size=bert_tiny --layer_map=1,2,3",
+                "--layer_map=[1, 2, 3] has 3 entries, but the student has 2 layers",
             ),
         ],
     }

@@ -11,6 +11,7 @@ import safetensors.numpy
 
 from recipes.objective_flags import OBJECTIVES as SETTINGS
 from tests.grammar_corpus import make_reviews, write_reviews
+from tests.recipes.refusals import refusals
 from tests.recipes.shell import RECIPES
 from tests.recipes.test_recipes import run  # noqa: F401
 from tfnlp.checkpoints import read_head, read_task_settings
@@ -170,34 +171,29 @@ def test_bad_input_is_one_sentence(wrong, message, texts, first, run, tmp_path):
     assert not (tmp_path / "a").exists()
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (
-            "--objective=causal_lm",
-            "--objective=causal_lm does not fit the family bert; give --fam",
+def test_bad_flags_of_a_model_from_scratch_are_told_before_tensorflow_is_imported(texts):
+    wrong = {
+        "--objective=causal_lm": "--objective=causal_lm does not fit the family bert; give --fam",
+        "--family=xlnet --objective=next_sentence": "give --family=bert or albert.",
+        "--size=gpt2_xl": "--objective=masked_lm does not fit the family gpt2_xl; give --family=b",
+        "--family=gpt2 --objective=causal_lm --memory_length=4": (
+            "--memory_length=4 has no effect on a gpt2 model, which has no memory;"
         ),
-        ("--family=xlnet --objective=next_sentence", "give --family=bert or albert."),
-        (
-            "--family=gpt2 --objective=causal_lm --memory_length=4",
-            "--memory_length=4 has no effect on a gpt2 model, which has no memory;",
+        "--family=gru --objective=causal_lm --memory_length=4": (
+            "--memory_length=4 has no effect on a recurrent model, which goes on from its state"
         ),
-        (
-            "--vocabulary_size=90 --tokenizer_dir=x",
-            "--vocabulary_size=90 has no effect beside --t",
+        "--vocabulary_size=90 --tokenizer_dir=x": "--vocabulary_size=90 has no effect beside --t",
+        "--objective=replaced_tokens --family=electra --generator_dir=x": (
+            "--generator_dir=x has no effect without --model_dir; give it"
         ),
-        (
-            "--objective=replaced_tokens --family=electra --generator_dir=x",
-            "--generator_dir=x has no effect without --model_dir; give it",
-        ),
-        ("--family=bart", "--family=bart is unknown"),
-    ],
-)
-def test_bad_input_of_a_model_from_scratch(wrong, message, texts, run, tmp_path):  # noqa: F811
-    flags = [f"--corpus={texts}/corpus.txt", f"--output_dir={tmp_path}/a", *wrong.split()]
-    (line,) = run("pretrain", *flags, status=2).stderr.splitlines()
-    assert line.startswith("Error: ") and message in line
-    assert not (tmp_path / "a").exists()
+        "--family=bart": "--family=bart is unknown",
+        "--num_heads=3": "--num_heads=3 does not divide --hidden_dim=256",
+        "--objective=masked_lm --masked_share=0.2": "",
+    }
+    start = [f"--corpus={texts}/corpus.txt", "--output_dir=a"]
+    found = refusals("pretrain", [[*start, *flags.split()] for flags in wrong])
+    for line, message in zip(found, wrong.values(), strict=True):
+        assert line.count("\n") == bool(message) and message in line
 
 
 def test_families_that_are_refused_at_once_are_those_that_do_not_fit():

@@ -142,6 +142,8 @@ def test_flags_that_do_not_go_together_are_one_sentence(data):
         "--warmup_steps=0": "needs a --learning_rate",
         "--scheduled_sampling=0.2": "needs a recurrent model",
         "--beams=0": "must be a whole number, 1 or more",
+        "--num_heads=3": "--num_heads=3 does not divide --hidden_dim=128",
+        "--layer_map=middle": "--layer_map=middle must be one of uniform, last, first or",
         "--tokenize=words": "sacrebleu cannot use --tokenize='words'",
     }
     check_refusals("train_translator", start, cases)
@@ -173,7 +175,6 @@ def check_refusals(recipe, start, cases):
         ("--test={long}", "long.tsv, line 2 has 41 tokens, more than the model's 40 positions"),
         ("--source_column=en", "has no column 'en'"),
         ("--label_smoothing=1", "at which labels say nothing"),
-        ("--num_heads=3", "does not divide"),
     ],
 )
 def test_bad_input_leaves_no_run(wrong, message, data, run, tmp_path):  # noqa: F811
