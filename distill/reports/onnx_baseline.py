@@ -12,6 +12,7 @@ import warnings
 
 import numpy as np
 
+from tfnlp import checkpoints
 from tfnlp.utils.errors import InputError
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
@@ -112,9 +113,7 @@ def benchmark_onnx(model_dir, lengths=LENGTHS, repeats=50):
         raise InputError(
             f"onnx=True needs {e.name}, which is not installed; pip install tfnlp[benchmarks]."
         ) from None
-    from tfnlp.checkpoints import read_head
-
-    if read_head(model_dir) != "classifier":
+    if checkpoints.read_head(model_dir) != "classifier":
         raise InputError(f"onnx=True takes the folder of a classifier, and {model_dir} is none.")
     figures = {}
     with tempfile.TemporaryDirectory() as folder:

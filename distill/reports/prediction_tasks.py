@@ -10,6 +10,7 @@ from absl import logging
 from distill.reports.inputs import Columns, Inputs
 from tfnlp import tasks
 from tfnlp.tasks.confusion_matrix import confusion_matrix, only_answer
+from tfnlp.tasks.question_answering import QuestionAnswering, Questions
 from tfnlp.tasks.tagged_files import TaggedSentences, holds_tags, read_tagged
 from tfnlp.text.readers import FORMATS, Examples, read_examples, read_header
 from tfnlp.text.tags import ENTITY_TAG
@@ -328,9 +329,6 @@ class AnswerPredictions(PredictionTask):
         return prediction.text
 
     def score(self, inputs, predictions):
-        # Without a score no TensorFlow is loaded.
-        from tfnlp.tasks.question_answering import QuestionAnswering, Questions
-
         examples = Questions(inputs.ids, inputs.texts, inputs.second_texts, inputs.gold)
         return QuestionAnswering().score_predictions(examples, self.answers(predictions))
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import keras
 import numpy as np
+import tensorflow as tf
 from keras import ops
 
 from tfnlp.configs import family_name
@@ -192,8 +193,6 @@ class CausalBatches(StreamBatches):
 
     def signature(self):
         """Return the `tf.TensorSpec`s of a batch."""
-        import tensorflow as tf
-
         ids = tf.TensorSpec((None, self.max_length), "int32")
         names = ("token_ids", "segment_ids", "padding_mask", NEXT)
         more = lane_signature() if self.memory else {}

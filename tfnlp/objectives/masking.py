@@ -8,6 +8,7 @@ import dataclasses
 import hashlib
 
 import numpy as np
+import tensorflow as tf
 
 from tfnlp.text.batches import IGNORED, LengthBatches
 from tfnlp.text.text_arguments import check_at_least
@@ -195,8 +196,6 @@ class MaskedBatches(LengthBatches):
         return digest.hexdigest()
 
     def signature(self):
-        import tensorflow as tf
-
         (inputs,) = super().signature()
         if not self.predicted:
             return (inputs,)

@@ -4,6 +4,7 @@ Yang et al. 2019, 'XLNet', sections 2.2 to 2.5; the contents follow the release 
 """
 
 import numpy as np
+import tensorflow as tf
 
 from tfnlp.objectives.lane_memory import lane_inputs, lane_signature
 from tfnlp.objectives.special_token_template import SpecialTokenTemplate
@@ -179,8 +180,6 @@ class PermutationBatches(StreamBatches):
 
     def signature(self):
         """Return the `tf.TensorSpec`s of a batch."""
-        import tensorflow as tf
-
         ids = tf.TensorSpec((None, self.max_length), "int32")
         targets = tf.TensorSpec((None, self.predictions), "int32")
         names = ("token_ids", "segment_ids", "padding_mask", "permutation_order")

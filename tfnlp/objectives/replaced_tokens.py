@@ -7,6 +7,7 @@ import dataclasses
 from typing import ClassVar
 
 import keras
+import tensorflow as tf
 from keras import ops
 
 from tfnlp.objectives.generator_discriminator import build_pair, check_discriminator_config
@@ -211,8 +212,6 @@ class ReplacedBatches(MaskedBatches):
         return inputs | {ORIGINALS: labels.copy(), DRAWS: draws}, labels
 
     def signature(self):
-        import tensorflow as tf
-
         inputs, labels = super().signature()
         return inputs | {ORIGINALS: labels, DRAWS: tf.TensorSpec((None, None), "float32")}, labels
 

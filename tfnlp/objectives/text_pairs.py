@@ -9,6 +9,7 @@ import hashlib
 from typing import ClassVar
 
 import numpy as np
+import tensorflow as tf
 
 from tfnlp.configs import check_head
 from tfnlp.objectives.masked_lm import MaskedLM, count_hits
@@ -175,7 +176,5 @@ class SentencePairBatches(MaskedBatches):
         return hashlib.sha256(f"{super().fingerprint()} {self.kind}".encode()).hexdigest()
 
     def signature(self):
-        import tensorflow as tf
-
         inputs, ids = super().signature()
         return inputs, {TOKENS: ids, PAIR: tf.TensorSpec((None,), "int32")}

@@ -9,6 +9,7 @@ from .finetuning import finetune as finetune
 from .fingerprints import content_fingerprint as content_fingerprint
 from .fingerprints import model_fingerprint as model_fingerprint
 from .inference import predict as predict
+from .inference import predict_batches as predict_batches
 from .optimizer import adamw as adamw
 from .optimizer import compile_model as compile_model
 from .optimizer import optimizer_of as optimizer_of
