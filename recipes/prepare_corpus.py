@@ -65,17 +65,11 @@ def main():
         counted(counts[f"{name}s"], name)
         for name in ("document", "sentence", "token", "duplicate")
     )
-    logging.info(
-        "%s holds %s of %s and %s, %.3f %% of them unknown; left out: %s, %s without text.",
-        FLAGS.output_dir,
-        documents,
-        sentences,
-        tokens,
-        100 * counts["unknown"] / counts["tokens"],
-        duplicates,
-        counted(counts["empty"], "document"),
-    )
-    corpora.warn_of_unknown(counts["unknown"] / counts["tokens"])
+    unknown, empty = counts["unknown"] / counts["tokens"], counted(counts["empty"], "document")
+    held = f"{documents} of {sentences} and {tokens}, {100 * unknown:.3f} % of them unknown"
+    left_out = f"{duplicates}, {empty} without text"
+    logging.info("%s holds %s; left out: %s.", FLAGS.output_dir, held, left_out)
+    corpora.warn_of_unknown(unknown)
 
 
 if __name__ == "__main__":

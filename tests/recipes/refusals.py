@@ -45,10 +45,10 @@ class Reached(BaseException):
 
 
 class Blocker:
-    """Finder of modules that raises `Reached` for TensorFlow and Keras."""
+    """Finder of modules that raises `Reached` for TensorFlow, Keras and PyTorch."""
 
     def find_spec(self, name, path=None, target=None):
-        if name in ("tensorflow", "keras"):
+        if name in ("tensorflow", "keras", "torch"):
             raise Reached
 
 
