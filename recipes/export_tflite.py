@@ -101,8 +101,7 @@ def define_check_flags():
         "golden",
         None,
         "File of texts, in the format of --check_text, for the tests of an app: their ids, "
-        "LiteRT's "
-        "outputs and the answers go to OUTPUT_DIR/golden.json.",
+        "LiteRT's outputs and the answers go to OUTPUT_DIR/golden.json.",
     )
 
 
