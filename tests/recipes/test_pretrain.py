@@ -85,7 +85,7 @@ def test_a_recurrent_network_learns_is_measured_and_writes(texts, run, tmp_path)
     assert settings == {"max_length": 32, "documents": "blank_lines", "texts": 45}
     wrong = [*flags[:-1], *RECURRENT, "--memory_length=8", f"--output_dir={tmp_path}/a"]
     done = run("pretrain", *wrong, status=2)
-    assert "--memory_length=8 has no effect on a recurrent network" in done.stderr
+    assert "--memory_length=8 has no effect on a recurrent model" in done.stderr
     done = run("pretrain", *wrong[:-2], "--bidirectional", wrong[-1], status=2)
     assert "or a recurrent network of one direction" in done.stderr
     done = run("generate", model, "--text=the film", "--max_new_tokens=4")
