@@ -186,7 +186,8 @@ def _profile(path, length, runs):
     inputs, outputs = _count_tensors(path)
     dimensions = (ctypes.c_int * 2)(1, length)
     for i in range(inputs):
-        litert("CompiledModelResizeInputTensor", compiled, size(0), size(i), dimensions, size(2))
+        tensor = (compiled, size(0), size(i))
+        litert("CompiledModelResizeInputTensor", *tensor, dimensions, size(2))
 
     def buffer(side, index, element_type):
         name = f"GetCompiledModel{side}BufferRequirements"

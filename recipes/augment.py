@@ -18,16 +18,15 @@ from absl import flags
 
 import tfnlp
 from distill import learning
-from recipes import dataclass_flags, entry_point, training_flags
-from recipes.command_line import group
+from recipes import data_flags, dataclass_flags, entry_point, training_flags
+from recipes.command_line import group, no_effect
 from tfnlp import checkpoints, pipelines, text
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("input", None, "File of texts: .tsv, .csv, .json, .jsonl, .txt, or with .gz.")
-flags.DEFINE_string("text_column", "sentence", "Column of the text.")
-flags.DEFINE_string("pair_column", None, "Column of the second text, augmented likewise.")
+data_flags.define_column_flags("sentence")
 flags.DEFINE_string(
     "model_dir",
     None,
@@ -92,10 +91,7 @@ def make_judge():
     """
     if FLAGS.label == "keep":
         if FLAGS.teacher_dir:
-            raise InputError(
-                f"--teacher_dir={FLAGS.teacher_dir} has no effect with --label=keep; give "
-                "--label=agree or --label=teacher, or leave it out."
-            )
+            raise no_effect("teacher_dir", "with --label=keep", "give --label=agree or teacher")
         return None
     if not FLAGS.teacher_dir:
         raise InputError(f"--label={FLAGS.label} needs the --teacher_dir that says the label.")
@@ -126,13 +122,10 @@ def make_augmenter():
             f"--model_dir={FLAGS.model_dir} holds {held}, but --method={FLAGS.method} needs one "
             f"with {head!r}."
         )
-    vectors = None
-    if FLAGS.vectors:  # before the model, to report a malformed line sooner
-        vectors = learning.WordVectors.from_file(FLAGS.vectors)
-    model, tokenizer = (
-        checkpoints.load_model(FLAGS.model_dir, head),
-        text.load_tokenizer(FLAGS.model_dir),
-    )
+    # Before the model, to report a malformed line sooner.
+    vectors = FLAGS.vectors and learning.WordVectors.from_file(FLAGS.vectors)
+    model = checkpoints.load_model(FLAGS.model_dir, head)
+    tokenizer = text.load_tokenizer(FLAGS.model_dir)
     if not replace:
         config = dataclass_flags.read(learning.ContinuationConfig)
         return learning.TextContinuer(model, tokenizer, config, FLAGS.batch_size)
@@ -148,15 +141,12 @@ def main():
         del settings[name]
     entry_point.load_tensorflow()
     judge = make_judge()
+    label_column = (FLAGS.label_column or "label") if judge else None
     learning.augment_file(
         make_augmenter(),
         FLAGS.input,
         FLAGS.output_dir,
-        learning.TextColumns(
-            FLAGS.text_column,
-            FLAGS.pair_column,
-            (FLAGS.label_column or "label") if judge else None,
-        ),
+        learning.TextColumns(FLAGS.text_column, FLAGS.pair_column, label_column),
         judge=judge,
         keep_labels=FLAGS.label == "agree",
         originals=FLAGS.originals,

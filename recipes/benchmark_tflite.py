@@ -24,10 +24,7 @@ FLAGS = flags.FLAGS
 flags.DEFINE_string("model", None, "The .tflite file.")
 flags.DEFINE_string("model_dir", None, "Folder of the Keras model it was exported from.")
 flags.DEFINE_string("input", None, "File of texts to compare with --model_dir on.")
-flags.DEFINE_string(
-    "text_column", None, "Column of the text; that of the task's recipe if not given."
-)
-flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
+data_flags.define_column_flags()
 flags.DEFINE_integer("repeats", 50, "Timed runs for each figure.", 1)
 flags.DEFINE_bool("onnx", False, "Also time the classifier of --model_dir in ONNX Runtime.")
 flags.DEFINE_string("output_dir", None, "Folder to write benchmark.json into.")
@@ -36,17 +33,12 @@ flags.mark_flags_as_required(["model", "output_dir"])
 
 def check_flags():
     """Raise an InputError for conflicting flags."""
-    if FLAGS.input and not FLAGS.model_dir:
-        raise InputError("Agreement needs both --model_dir and --input.")
-    if FLAGS.model_dir and not (FLAGS.input or FLAGS.onnx):
+    if bool(FLAGS.input or FLAGS.onnx) != bool(FLAGS.model_dir):
         raise InputError("Agreement needs both --model_dir and --input, and --onnx a --model_dir.")
-    if FLAGS.onnx and not FLAGS.model_dir:
-        raise InputError("--onnx needs the --model_dir whose weights it is to run.")
 
 
 def main():
     check_flags()
-
     output = f"{FLAGS.output_dir}/benchmark.json"
     check_writable(output)
     entry_point.load_tensorflow()

@@ -11,6 +11,7 @@ import textwrap
 from absl import flags
 
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 _titles = {}
@@ -97,6 +98,37 @@ def refuse_beside(names, beside):
     for name in names:
         if not FLAGS[name].using_default_value:
             raise no_effect(name, f"beside {beside}", "leave one out")
+
+
+def refuse_without(names, needed):
+    """Raise an InputError for the first of these flags that is given without the flag it needs."""
+    for name in names:
+        if not FLAGS[name].using_default_value and FLAGS[needed].value is None:
+            raise no_effect(name, f"without `{needed}`", "give it, or leave this out")
+
+
+def require_one(file, first, *others):
+    """Raise an InputError unless either a file's flag or others are given."""
+    if bool(FLAGS[file].value) == any(FLAGS[name].value for name in (first, *others)):
+        raise InputError(f"Give either --{first} or --{file}.")
+
+
+def read_numbers(name, kind=int):
+    """Return the numbers of a list flag, integers or floats; None if it is not given."""
+    try:
+        return FLAGS[name].value and [kind(number) for number in FLAGS[name].value]
+    except ValueError:
+        numbers = "whole numbers" if kind is int else "numbers"
+        shown = flag_text(FLAGS[name].value)
+        raise InputError(f"{name}={shown} must be {numbers} with commas between.") from None
+
+
+def check_output(name, *endings):
+    """Raise an InputError unless a flag's file could be written and has one of the endings."""
+    path = FLAGS[name].value
+    if not path.endswith(endings):
+        raise InputError(f"{name}={path} must end in {' or '.join(endings)}.")
+    check_writable(path)
 
 
 def help_text(width=None):

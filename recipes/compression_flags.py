@@ -6,7 +6,7 @@ from absl import flags, logging
 
 import tfnlp
 from distill import compression
-from recipes.command_line import group, no_effect
+from recipes.command_line import group, refuse_beside, refuse_without
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -31,10 +31,7 @@ def define_distillation_flags():
         1,
     )
     flags.DEFINE_integer(
-        "keep_units",
-        None,
-        "Inner units of the feed-forward networks to keep in each layer, chosen likewise.",
-        1,
+        "keep_units", None, "Feed-forward units to keep in each layer, chosen likewise.", 1
     )
 
 
@@ -42,10 +39,7 @@ def define_distillation_flags():
 def define_training_flags():
     """Define flags of sparsity, weight clustering and quantisation-aware training."""
     flags.DEFINE_float(
-        "sparsity",
-        None,
-        "Share of zeros in the blocks' kernels at the end; no pruning if not given.",
-        0,
+        "sparsity", None, "Share of zeros in the blocks' kernels at the end; none if not given.", 0
     )
     flags.DEFINE_string(
         "sparsity_pattern",
@@ -102,12 +96,10 @@ def rounding(model):
 
 def check_training_flags():
     """Raise an InputError for conflicting flags of sparsity and clustering."""
-    if FLAGS.sparsity is not None and FLAGS.clusters is not None:
-        raise InputError("Give --sparsity or --clusters, not both at once.")
-    if FLAGS.sparsity is None:
-        for name in ("sparsity_pattern", "sparsity_begin_step", "sparsity_end_step"):
-            if FLAGS[name].value is not None:
-                raise no_effect(name, "without --sparsity", "give it, or leave this out")
+    if FLAGS.sparsity is not None:
+        refuse_beside(["clusters"], f"sparsity={FLAGS.sparsity}")
+    names = ("sparsity_pattern", "sparsity_begin_step", "sparsity_end_step")
+    refuse_without(names, "sparsity")
 
 
 def compressor():
@@ -128,13 +120,6 @@ def with_fewer_parts(teacher, task, tokenizer, train):
     """Return the teacher pruned to its --keep_heads and --keep_units most important parts."""
     if FLAGS.keep_heads is None and FLAGS.keep_units is None:
         return teacher
-
-    for name in ("family", "size", "hidden_dim", "num_heads", "intermediate_dim"):
-        if FLAGS[name].value not in (None, getattr(teacher.text_config, name, None)):
-            raise InputError(
-                f"{name}={FLAGS[name].value} starts a student without its teacher's heads and "
-                "units, of which `keep_heads` and `keep_units` choose; leave one out."
-            )
     data = (tokenizer, train, FLAGS.max_length)
     importance = compression.measure_importance(teacher, task, *data, seed=FLAGS.seed)
     return compression.prune_structure(teacher, importance, FLAGS.keep_heads, FLAGS.keep_units)
@@ -144,7 +129,6 @@ def with_fewer_tokens(models, tokenizer, train):
     """Return models and tokenizer pruned to the --keep_tokens most frequent tokens of `train`."""
     if FLAGS.keep_tokens is None:
         return models, tokenizer
-
     texts = compression.task_texts(train)
     pruned, smaller = compression.prune_vocabularies(models, tokenizer, texts, FLAGS.keep_tokens)
     figures = compression.compare_tokenizers(tokenizer, smaller, texts)

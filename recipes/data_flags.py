@@ -4,7 +4,8 @@ from absl import flags
 
 from distill import reports
 from recipes.command_line import group
-from tfnlp import checkpoints, pipelines, text
+from tfnlp import checkpoints, corpora, pipelines, text
+from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 
@@ -33,12 +34,43 @@ def define_document_flags(documents, default=None):
         "Separator of documents in plain text: blank lines, lines (each line is a document) or "
         f"files (each file is one){ending}.",
     )
-    flags.DEFINE_string("text_column", "sentence", "Column of the text in tables.")
+    flags.DEFINE_string(
+        "text_column", "sentence", "Column of the text in tables; in JSON also a path."
+    )
+
+
+def define_sentence_flag():
+    """Define --sentences, the separator of sentences."""
+    flags.DEFINE_enum(
+        "sentences",
+        "split",
+        ["split", "lines"],
+        "Separator of sentences: rules for English and Korean (split), or lines. A sentence never "
+        "spans lines.",
+    )
+
+
+@group("Data")
+def define_column_flags(default=None):
+    """Define the flags of the columns of texts and second texts, with --text_column's default."""
+    ending = "" if default else "; that of the task's recipe if not given"
+    flags.DEFINE_string("text_column", default, f"Column of the text{ending}.")
+    flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
 
 
 def read_splits(read):
     """Return the examples of --train, --dev and --test (None if not given), by `read(path)`."""
     return [read(path) if path else None for path in (FLAGS.train, FLAGS.dev, FLAGS.test)]
+
+
+def read_documents(paths):
+    """Read the documents of --corpus or --dev that hold text; raise an InputError if none do."""
+    files = corpora.find_files(paths)
+    documents = corpora.read_documents(files, FLAGS.documents, FLAGS.text_column)
+    texts = [text for text in documents if text.strip()]
+    if not texts:
+        raise InputError(f"{','.join(paths)} holds no text; give files with text.")
+    return texts
 
 
 def read_inputs(path, folder, text_column=None, pair_column=None):

@@ -20,14 +20,12 @@ def define(config, *names, **defaults):
 
     Args:
         config: a dataclass.
-        names: of its fields.
+        names: of its fields; all if there is neither a name nor a default.
         defaults: {name: default} of fields whose default is another in this recipe.
     """
     fields = {field.name: field for field in dataclasses.fields(config)}
-    for name in (*names, *(name for name in defaults if name not in names)):
-        field = fields[name]
-        default = defaults.get(name, field.default)
-        _define(field, default, **field.metadata)
+    for name in dict.fromkeys([*names, *defaults]) or fields:
+        _define(fields[name], defaults.get(name, fields[name].default), **fields[name].metadata)
 
 
 def define_choice(configs):
@@ -41,11 +39,11 @@ def define_choice(configs):
         for field in dataclasses.fields(config):
             fields.setdefault(field.name, {})[choice] = field
     for uses in fields.values():
-        field = next(iter(uses.values()))
-        defaults = [
-            choice if use.default is None else f"{choice}: {flag_text(use.default)}"
-            for choice, use in uses.items()
-        ]
+        field, defaults = next(iter(uses.values())), {}
+        for choice, use in uses.items():
+            default = "" if use.default is None else f": {flag_text(use.default)}"
+            defaults.setdefault(default, []).append(choice)
+        defaults = (f"{', '.join(names)}{default}" for default, names in defaults.items())
         help = f"{field.metadata['help']} ({'; '.join(defaults)})"
         _define(field, None, **field.metadata | {"help": help})
 

@@ -11,7 +11,6 @@ prints one table. Every step is a recipe; its command line is shown. The same co
 stopped demo.
 """
 
-import json
 import pathlib
 import sys
 
@@ -19,6 +18,8 @@ from absl import flags
 
 from recipes import demo_data, entry_point
 from recipes.subprocesses import recipe_command, run_command
+from tfnlp.utils.files import read_json
+from tfnlp.utils.formatting import aligned
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("output_dir", "demo", "Folder for sentences, runs and files.")
@@ -64,46 +65,19 @@ def run_road(folder, run):
         folder: a `pathlib.Path`; runs and files are written there.
         run: a function with the arguments of `run_recipe`.
     """
-    teacher, student = folder / "teacher", folder / "student"
-    train, dev, test = (
-        f"--{name}={folder / 'data' / name}.tsv" for name in ("train", "dev", "test")
-    )
-    run(
-        "A teacher: MiniLM-L6 learns what people think of a sentence",
-        "finetune_classifier",
-        [
-            f"--model_dir={folder / 'MiniLM-L6'}",
-            train,
-            dev,
-            "--epochs=1",
-            "--learning_rate=2e-4",
-            "--checkpoint_steps=50",
-            f"--output_dir={teacher}",
-        ],
-    )
-    run(
-        "A student: half of the teacher's layers learn from its answers",
-        "distill_classifier",
-        [
-            f"--teacher_dir={teacher / 'best'}",
-            train,
-            dev,
-            test,
-            "--num_layers=3",
-            "--epochs=2",
-            "--learning_rate=2e-4",
-            "--checkpoint_steps=50",
-            f"--cache_dir={folder / 'teacher_outputs'}",
-            f"--output_dir={student}",
-        ],
-    )
-    file = folder / "model.tflite"
+    teacher, student, file = folder / "teacher", folder / "student", folder / "model.tflite"
+    *splits, test = (f"--{name}={folder / 'data' / name}.tsv" for name in ("train", "dev", "test"))
+    steps = ["--learning_rate=2e-4", "--checkpoint_steps=50"]
+    flags = [f"--model_dir={folder / 'MiniLM-L6'}", *splits, "--epochs=1", *steps]
+    title = "A teacher: MiniLM-L6 learns what people think of a sentence"
+    run(title, "finetune_classifier", [*flags, f"--output_dir={teacher}"])
+    flags = [f"--teacher_dir={teacher / 'best'}", *splits, test, "--num_layers=3", "--epochs=2"]
+    flags += [*steps, f"--cache_dir={folder / 'teacher_outputs'}", f"--output_dir={student}"]
+    title = "A student: half of the teacher's layers learn from its answers"
+    run(title, "distill_classifier", flags)
     print_table(_measured(folder, run))
-    run(
-        "Sentences of everyday speech, with label and probability",
-        "predict",
-        [f"--model={file}", *(f"--text={text}" for text in SENTENCES)],
-    )
+    title = "Sentences of everyday speech, with label and probability"
+    run(title, "predict", [f"--model={file}", *(f"--text={text}" for text in SENTENCES)])
     print(f'\nYour own: python -m recipes.predict --model={file} --text="..."')
     print(f"Model cards and curves are in {teacher} and {student}.\n{KOREAN}")
 
@@ -120,46 +94,22 @@ def run_recipe(title, name, recipe_flags):
 
 def print_table(rows):
     """Print dicts with the same keys as a table."""
-    cells = [list(rows[0]), *(list(row.values()) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    print()
-    for row in cells:
-        print("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip())
+    print("", *aligned([list(rows[0]), *(list(row.values()) for row in rows)]), sep="\n")
 
 
 def _measured(folder, run):
     """Export the student, run its file, and return the table's rows, the teacher's first."""
     teacher, student = folder / "teacher", folder / "student"
     model, answers, benchmark = folder / "model.tflite", folder / "answers", folder / "benchmark"
-    run(
-        "The student as a file",
-        "export_tflite",
-        [f"--model_dir={student / 'best'}", f"--output_dir={folder}"],
-    )
-    run(
-        "The file reads the held-out sentences",
-        "predict",
-        [
-            f"--model={model}",
-            f"--input={folder / 'data' / 'test.tsv'}",
-            "--label_column=label",
-            f"--output_dir={answers}",
-        ],
-    )
-    run(
-        "The file against the clock",
-        "benchmark_tflite",
-        [f"--model={model}", f"--output_dir={benchmark}"],
-    )
-    of_teacher, of_student, clock, summary = (
-        json.loads(path.read_text(encoding="utf-8"))
-        for path in (
-            teacher / "figures.json",
-            student / "figures.json",
-            benchmark / "benchmark.json",
-            answers / "summary.json",
-        )
-    )
+    flags = [f"--model_dir={student / 'best'}", f"--output_dir={folder}"]
+    run("The student as a file", "export_tflite", flags)
+    flags = [f"--model={model}", f"--input={folder / 'data' / 'test.tsv'}", "--label_column=label"]
+    flags.append(f"--output_dir={answers}")
+    run("The file reads the held-out sentences", "predict", flags)
+    flags = [f"--model={model}", f"--output_dir={benchmark}"]
+    run("The file against the clock", "benchmark_tflite", flags)
+    of_teacher, of_student = (read_json(path / "figures.json") for path in (teacher, student))
+    clock, summary = read_json(benchmark / "benchmark.json"), read_json(answers / "summary.json")
     weights = (teacher / "best" / "model.safetensors").stat().st_size / 1e6
     return [
         {

@@ -13,15 +13,8 @@ answers to each question of --dev go to OUTPUT_DIR/n_best.json, with their offse
 
 from absl import flags
 
-from recipes import (
-    data_flags,
-    distillation_flags,
-    distillation_run,
-    entry_point,
-    task_flags,
-    training_flags,
-)
-from tfnlp import tasks, training
+from recipes import data_flags, distillation_flags, distillation_run, entry_point, task_flags
+from tfnlp import tasks
 
 FLAGS = flags.FLAGS
 distillation_flags.define_flags()
@@ -33,10 +26,7 @@ def main():
     distillation_flags.check_flags()
     train, dev, test = task_flags.read_questions()
     task = tasks.QuestionAnswering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
-    config, run = training_flags.start_run()
-    with training.make_strategy(FLAGS.strategy).scope():
-        models = distillation_run.make_models(task, train)
-        distillation_run.distill(task, models, (train, dev, test), config, run)
+    distillation_run.distill(task, train, dev, test)
     tasks.write_n_best(task, FLAGS.output_dir, dev, FLAGS.max_length, FLAGS.n_best)
 
 

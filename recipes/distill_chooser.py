@@ -9,19 +9,9 @@ It learns from the labels and the teacher's soft labels and, by --method, from h
 attention or others of the teacher's outputs. OUTPUT_DIR/best is a Hugging Face folder.
 """
 
-from absl import flags
+from recipes import data_flags, distillation_flags, distillation_run, entry_point, task_flags
+from tfnlp import tasks
 
-from recipes import (
-    data_flags,
-    distillation_flags,
-    distillation_run,
-    entry_point,
-    task_flags,
-    training_flags,
-)
-from tfnlp import tasks, training
-
-FLAGS = flags.FLAGS
 distillation_flags.define_flags()
 task_flags.define_chooser_flags()
 data_flags.define_split_flags()
@@ -31,10 +21,7 @@ def main():
     distillation_flags.check_flags()
     train, dev, test = task_flags.read_choices()
     task = tasks.MultipleChoice()
-    config, run = training_flags.start_run()
-    with training.make_strategy(FLAGS.strategy).scope():
-        models = distillation_run.make_models(task, train)
-        distillation_run.distill(task, models, (train, dev, test), config, run)
+    distillation_run.distill(task, train, dev, test)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ attention or others of the teacher's outputs. OUTPUT_DIR/best is a Hugging Face 
 from absl import flags
 
 from distill import learning
-from recipes import distillation_flags, distillation_run, entry_point, task_flags, training_flags
-from tfnlp import tasks, text, training
+from recipes import distillation_flags, distillation_run, entry_point, task_flags
+from tfnlp import tasks, text
 
 FLAGS = flags.FLAGS
 distillation_flags.define_flags()
@@ -30,10 +30,7 @@ def main():
     if labels is None:
         task_flags.warn_of_unnamed(train.label_names)
     task = tasks.Classification(train.label_names, FLAGS.monitor, FLAGS.positive_label)
-    config, run = training_flags.start_run()
-    with training.make_strategy(FLAGS.strategy).scope():
-        models = distillation_run.make_models(task, train)
-        distillation_run.distill(task, models, (train, dev, test), config, run)
+    distillation_run.distill(task, train, dev, test)
 
 
 if __name__ == "__main__":

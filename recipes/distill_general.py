@@ -23,9 +23,7 @@ FLAGS = flags.FLAGS
 def define_text_flags():
     """Define the flags of the unlabelled texts."""
     flags.DEFINE_list(
-        "texts",
-        None,
-        "Files of texts: .tsv, .csv, .json or .jsonl, else a text on each line; or with .gz.",
+        "texts", None, "Files: .tsv, .csv, .json, .jsonl, else a text on each line; or with .gz."
     )
     flags.DEFINE_string("text_column", "sentence", "Column of the text in tables.")
     flags.mark_flag_as_required("texts")
@@ -37,7 +35,7 @@ def define_masking_flags():
     flags.DEFINE_float(
         "masked_share",
         None,
-        "Share of masked tokens; if not given 0.15 if masked tokens are predicted, else 0.",
+        "Share of masked tokens; 0.15 if not given where they are predicted.",
         0,
         1,
     )
@@ -45,7 +43,7 @@ def define_masking_flags():
     flags.DEFINE_float(
         "masked_lm_weight",
         None,
-        "Weight of the masked LM loss; if not given 2 with --method=distilbert, else 0.",
+        "Weight of the masked LM loss; if not given 0, or 2 of distilbert.",
         0,
     )
 
@@ -58,7 +56,7 @@ training_flags.define_training_flags(epochs=1, learning_rate=5e-4)
 
 
 def main():
-    model_flags.check_family()
+    distillation_flags.check_student()
     config, run = training_flags.start_run()
     weights = (FLAGS.soft_label_weight, FLAGS.masked_lm_weight)
     soft_labels, masked_lm_weight, masked_share = learning.resolve_masking(

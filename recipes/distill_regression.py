@@ -11,15 +11,8 @@ attention or others of the teacher's outputs. OUTPUT_DIR/best is a Hugging Face 
 
 from absl import flags
 
-from recipes import (
-    data_flags,
-    distillation_flags,
-    distillation_run,
-    entry_point,
-    task_flags,
-    training_flags,
-)
-from tfnlp import tasks, training
+from recipes import data_flags, distillation_flags, distillation_run, entry_point, task_flags
+from tfnlp import tasks
 
 FLAGS = flags.FLAGS
 distillation_flags.define_flags()
@@ -31,10 +24,7 @@ def main():
     distillation_flags.check_flags()
     train, dev, test = task_flags.read_scored()
     task = tasks.Regression(FLAGS.monitor)
-    config, run = training_flags.start_run()
-    with training.make_strategy(FLAGS.strategy).scope():
-        models = distillation_run.make_models(task, train)
-        distillation_run.distill(task, models, (train, dev, test), config, run)
+    distillation_run.distill(task, train, dev, test)
 
 
 if __name__ == "__main__":

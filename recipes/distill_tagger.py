@@ -10,20 +10,10 @@ attention or others of the teacher's outputs. OUTPUT_DIR/best is a Hugging Face 
 words or characters, like its teacher.
 """
 
-from absl import flags
-
 from distill import learning
-from recipes import (
-    data_flags,
-    distillation_flags,
-    distillation_run,
-    entry_point,
-    task_flags,
-    training_flags,
-)
-from tfnlp import checkpoints, tasks, training
+from recipes import data_flags, distillation_flags, distillation_run, entry_point, task_flags
+from tfnlp import checkpoints, tasks
 
-FLAGS = flags.FLAGS
 distillation_flags.define_flags()
 task_flags.define_tagger_flags()
 data_flags.define_split_flags()
@@ -35,10 +25,7 @@ def main():
     labels = learning.read_teacher_labels(teacher_dir, tasks.Tagging.head)
     unit = checkpoints.read_task_settings(teacher_dir).get("unit", "word")
     task, splits = task_flags.read_tagging(labels, unit)
-    config, run = training_flags.start_run()
-    with training.make_strategy(FLAGS.strategy).scope():
-        models = distillation_run.make_models(task, splits[0])
-        distillation_run.distill(task, models, splits, config, run)
+    distillation_run.distill(task, *splits)
 
 
 if __name__ == "__main__":

@@ -1,23 +1,49 @@
 """Flags of a distillation: the teachers, the student and the losses."""
 
+import dataclasses
+
 from absl import flags
 
-from recipes import compression_flags, model_flags, training_flags
-from recipes.command_line import group, refuse_beside
-from tfnlp.utils.errors import InputError
+from distill.learning.layer_map import resolve_layer_map
+from recipes import compression_flags, dataclass_flags, model_flags, training_flags
+from recipes.command_line import group, read_numbers, refuse_beside
+from tfnlp.utils.settings import setting
 
 FLAGS = flags.FLAGS
 # Copy of `distill.learning.METHODS`, so that --help does not import Keras.
 METHOD_NAMES = ("logits", "distilbert", "tinybert", "minilm", "minilm_v2", "pkd")
-# Flags that are arguments of one or more methods.
-METHOD_ARGUMENTS = (
-    *("temperature", "soft_label_weight", "embedding_weight", "hidden_state_weight"),
-    *("attention_weight", "relation_weight", "cosine_weight", "relation_heads", "teacher_layer"),
-)
+SIZES = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim")
 
 
 def _weight_of(tensors):
-    return f"Weight of the loss on {tensors}; the method's if not given."
+    return setting(None, f"Weight of the loss on {tensors}; the method's if not given.", low=0)
+
+
+@dataclasses.dataclass(frozen=True)
+class MethodArguments:
+    """Arguments of one or more methods; None for the method's default."""
+
+    temperature: float | None = setting(
+        None,
+        "Temperature of the soft labels (not in regression); the method's if not given.",
+        low=1e-3,
+    )
+    soft_label_weight: float | None = _weight_of("the soft labels")
+    embedding_weight: float | None = _weight_of("the embeddings")
+    hidden_state_weight: float | None = _weight_of("hidden states")
+    attention_weight: float | None = _weight_of("attention")
+    relation_weight: float | None = _weight_of("queries, keys and values")
+    cosine_weight: float | None = _weight_of("the cosines of the last states")
+    relation_heads: int | None = setting(
+        None,
+        "Heads that minilm_v2 splits queries, keys and values into; the teacher's if not given.",
+        low=1,
+    )
+    teacher_layer: int | None = setting(
+        None,
+        "Layer of the teacher for minilm and minilm_v2, from 0, or below 0 from the end; the last "
+        "if not given.",
+    )
 
 
 @group("Distillation")
@@ -33,33 +59,20 @@ def define_student_flags(num_layers, method):
         "family", None, "Family of the student, such as distilbert; the teacher's if not given."
     )
     flags.DEFINE_string(
-        "size",
-        None,
-        "Size of the student by name, such as tinybert_4l_312, which the next four flags change.",
+        "size", None, "Size by name, such as tinybert_4l_312, which the next four flags change."
     )
     flags.DEFINE_integer("num_layers", num_layers, "Encoder blocks of the student.", 1)
+    flags.DEFINE_integer("hidden_dim", None, "Its width; the teacher's if not given.", 1)
     flags.DEFINE_integer(
-        "hidden_dim", None, "Width of the student; the teacher's if not given.", 1
-    )
-    flags.DEFINE_integer(
-        "num_heads",
-        None,
-        "Attention heads of the student; a number that suits its width if not given.",
-        1,
+        "num_heads", None, "Its attention heads; a number that suits its width if not given.", 1
     )
     flags.DEFINE_integer(
         "intermediate_dim",
         None,
-        "Inner width of the student's feed-forward networks; in the teacher's proportion to its "
-        "width if not given.",
+        "Inner width of its feed-forward networks; if not given in the teacher's proportion to "
+        "its width.",
         1,
     )
-    define_method_flags(method)
-    flags.mark_flag_as_required("teacher_dir")
-
-
-def define_method_flags(method):
-    """Define the flags of the method and its losses."""
     flags.DEFINE_enum(
         "method",
         method,
@@ -74,30 +87,8 @@ def define_method_flags(method):
         "alternate (every second upper layer is left out), or one number for each, from 0.",
     )
     flags.DEFINE_bool("initialize", True, "Start from the teacher's weights where widths agree.")
-    flags.DEFINE_float(
-        "temperature",
-        None,
-        "Temperature of the soft labels (not in regression); the method's if not given.",
-        1e-3,
-    )
-    flags.DEFINE_float("soft_label_weight", None, _weight_of("the soft labels"), 0)
-    flags.DEFINE_float("embedding_weight", None, _weight_of("the embeddings"), 0)
-    flags.DEFINE_float("hidden_state_weight", None, _weight_of("hidden states"), 0)
-    flags.DEFINE_float("attention_weight", None, _weight_of("attention"), 0)
-    flags.DEFINE_float("relation_weight", None, _weight_of("queries, keys and values"), 0)
-    flags.DEFINE_float("cosine_weight", None, _weight_of("the cosines of the last states"), 0)
-    flags.DEFINE_integer(
-        "relation_heads",
-        None,
-        "Heads that minilm_v2 splits queries, keys and values into; the teacher's if not given.",
-        1,
-    )
-    flags.DEFINE_integer(
-        "teacher_layer",
-        None,
-        "Layer of the teacher for minilm and minilm_v2, from 0, or below 0 from the end; the last "
-        "if not given.",
-    )
+    dataclass_flags.define(MethodArguments)
+    flags.mark_flag_as_required("teacher_dir")
 
 
 @group("Distillation")
@@ -106,7 +97,7 @@ def define_cache_flag():
     flags.DEFINE_string(
         "cache_dir",
         None,
-        "Folder to cache the teacher's outputs in, computed once; only without masked tokens.",
+        "Folder of the teacher's outputs, computed once; not with masked tokens.",
     )
 
 
@@ -136,9 +127,7 @@ def define_distillation_flags():
     )
     define_cache_flag()
     flags.DEFINE_list(
-        "teacher_weights",
-        None,
-        "Weights of several teachers, such as 2,1; equal if not given.",
+        "teacher_weights", None, "Weights of several teachers, such as 2,1; equal if not given."
     )
     flags.DEFINE_enum(
         "teacher_precision",
@@ -160,36 +149,45 @@ def define_flags():
 def check_flags():
     """Raise an InputError for conflicting flags of a task's distillation."""
     compression_flags.check_training_flags()
-    model_flags.check_family()
     training_flags.training_config()
     teacher_weights()
-    if FLAGS.keep_tokens is not None and FLAGS.tokenizer_dir:
-        raise InputError(
-            f"keep_tokens={FLAGS.keep_tokens} is of the teacher's tokens, but the student has "
-            f"those of tokenizer_dir={FLAGS.tokenizer_dir}; leave one out."
-        )
-    if not FLAGS.student_dir:
-        return
-    sizes = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim")
-    starts = ("family", "size", *sizes, "initialize", "tokenizer_dir")
-    names = (*starts, "keep_tokens", "keep_heads", "keep_units")
-    refuse_beside(names, f"student_dir={FLAGS.student_dir}, whose model has its own")
+    if FLAGS.tokenizer_dir:
+        place = f"tokenizer_dir={FLAGS.tokenizer_dir}, whose tokenizer has its own"
+        refuse_beside(["keep_tokens"], place)
+    for keep in ("keep_heads", "keep_units"):
+        if FLAGS[keep].value:
+            place = f"{keep}={FLAGS[keep].value}, which starts from the teacher's heads and units"
+            refuse_beside(("family", "size", *SIZES[1:]), place)
+    if FLAGS.student_dir:
+        names = ("family", "size", *SIZES, "initialize", "tokenizer_dir")
+        names += ("keep_tokens", "keep_heads", "keep_units")
+        refuse_beside(names, f"student_dir={FLAGS.student_dir}, whose model has its own")
+    check_student(with_layers=not FLAGS.student_dir)
+
+
+def check_student(with_layers=True):
+    """Raise an InputError for a size or a layer map that no student can have.
+
+    Args:
+        with_layers: whether --num_layers or --size has the number of the student's layers.
+    """
+    names = SIZES[1:] if FLAGS.size or (FLAGS.hidden_dim and FLAGS.num_heads) else ()
+    config, layers = model_flags.scratch_config(names), layer_map()
+    count = student_arguments()["num_layers"] or config.num_layers
+    if isinstance(layers, str):
+        resolve_layer_map(layers, count, count)
+    elif with_layers:
+        resolve_layer_map(layers, max(layers, default=0) + 1, count)
 
 
 def student_arguments():
     """Return the arguments of `make_student` from the flags."""
+    names = (*SIZES, "initialize", "family", "size")
+    arguments = {name: FLAGS[name].value for name in names} | {"layer_map": layer_map()}
     # With --size, the number of layers is the size's unless --num_layers is given.
-    own_layers = FLAGS.size and FLAGS["num_layers"].using_default_value
-    return {
-        "num_layers": None if own_layers else FLAGS.num_layers,
-        "hidden_dim": FLAGS.hidden_dim,
-        "num_heads": FLAGS.num_heads,
-        "intermediate_dim": FLAGS.intermediate_dim,
-        "layer_map": layer_map(),
-        "initialize": FLAGS.initialize,
-        "family": FLAGS.family,
-        "size": FLAGS.size,
-    }
+    if FLAGS.size and FLAGS["num_layers"].using_default_value:
+        arguments["num_layers"] = None
+    return arguments
 
 
 def layer_map():
@@ -201,7 +199,7 @@ def layer_map():
 
 def method_arguments():
     """Return {name: value} of the flags that are arguments of a distillation method."""
-    return {name: FLAGS[name].value for name in METHOD_ARGUMENTS}
+    return vars(dataclass_flags.read(MethodArguments))
 
 
 def teacher_dirs():
@@ -210,16 +208,6 @@ def teacher_dirs():
 
 
 def teacher_weights():
-    """Return --teacher_weights as a tuple of floats, or None if not given.
-
-    Raises:
-        InputError: if the weights are not numbers.
-    """
-    if FLAGS.teacher_weights is None:
-        return None
-    try:
-        weights = [float(weight) for weight in FLAGS.teacher_weights]
-    except ValueError:
-        shown = ",".join(FLAGS.teacher_weights)
-        raise InputError(f"teacher_weights={shown} must be numbers, such as 2,1.") from None
-    return tuple(weights)
+    """Return --teacher_weights as a tuple of floats, or None if not given."""
+    weights = read_numbers("teacher_weights", float)
+    return weights and tuple(weights)

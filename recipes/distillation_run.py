@@ -5,7 +5,7 @@ import dataclasses
 from absl import flags
 
 from distill import learning
-from recipes import compression_flags, distillation_flags, model_flags
+from recipes import compression_flags, distillation_flags, model_flags, training_flags
 from tfnlp import checkpoints, text, training
 
 FLAGS = flags.FLAGS
@@ -32,16 +32,33 @@ class Models:
     teacher_tokenizer: object
 
 
-def make_models(task, train):
-    """Load the teachers and load or build the student of the flags.
+def distill(task, train, dev, test):
+    """Start the run of the flags, and distil the teachers for a task.
 
     Args:
         task: see `tfnlp.tasks`.
-        train: the training examples, by which the teachers are pruned.
-
-    Returns:
-        The `Models`.
+        train, dev, test: the examples; those of the test may be None.
     """
+    config, run = training_flags.start_run()
+    with training.make_strategy(FLAGS.strategy).scope():
+        models = make_models(task, train)
+        model_flags.check_fit(models.student, models.tokenizer)
+        data = training.Splits(train, dev, FLAGS.max_length, test)
+        with compression_flags.rounding(models.student):
+            learning.distill(
+                make_teacher(task, models),
+                models.student,
+                models.tokenizer,
+                data,
+                config=config,
+                run=run,
+                phases=make_phases(task, models),
+                compress=compression_flags.compressor(),
+            )
+
+
+def make_models(task, train):
+    """Load the teachers, pruned by the training examples, and the student of the flags."""
     folders, precision = distillation_flags.teacher_dirs(), FLAGS.teacher_precision
     if precision:
         training.check_precision(precision, "teacher_precision")
@@ -89,42 +106,13 @@ def start_student(teacher, task, tokenizer):
     return student, loaded, tokenizer
 
 
-def distill(task, models, splits, config, run):
-    """Distil the teachers for a task with the settings of the flags.
-
-    Args:
-        task: see `tfnlp.tasks`.
-        models: from `make_models`.
-        splits: the training, dev and test examples; those of the test may be None.
-        config, run: from `start_run`.
-    """
-    train, dev, test = splits
-    model_flags.check_fit(models.student, models.tokenizer)
-    data = training.Splits(train, dev, FLAGS.max_length, test)
-    with compression_flags.rounding(models.student):
-        learning.distill(
-            make_teacher(task, models),
-            models.student,
-            models.tokenizer,
-            data,
-            config=config,
-            run=run,
-            phases=make_phases(task, models),
-            compress=compression_flags.compressor(),
-        )
-
-
 def make_teacher(task, models):
     """Return the `Teacher` of the flags."""
     weights = distillation_flags.teacher_weights()
     unpruned = models.unpruned and learning.Teacher(*models.unpruned, task, weights)
+    tokenizer = models.teacher_tokenizer or models.tokenizer
     return learning.Teacher(
-        models.teachers,
-        models.teacher_tokenizer or models.tokenizer,
-        task,
-        weights,
-        FLAGS.cache_dir,
-        unpruned=unpruned,
+        models.teachers, tokenizer, task, weights, FLAGS.cache_dir, unpruned=unpruned
     )
 
 

@@ -55,11 +55,7 @@ flags.DEFINE_integer(
     1,
 )
 flags.DEFINE_float(
-    "masked_share",
-    0.15,
-    "Share of masked tokens, for the accuracy of a masked language model.",
-    0,
-    1,
+    "masked_share", 0.15, "Share of masked tokens, for the accuracy of a masked LM.", 0, 1
 )
 flags.DEFINE_bool(
     "pseudo_perplexity", True, "Mask each token in turn, with one pass of the model for each."
@@ -71,9 +67,7 @@ flags.DEFINE_integer("seed", 0, "Seed of the masked tokens.", 0)
 def define_text_flags():
     """Define the flags of the evaluation texts."""
     flags.DEFINE_list(
-        "texts",
-        None,
-        "Files of texts: .tsv, .csv, .json or .jsonl, or plain text; or with .gz.",
+        "texts", None, "Files of texts: .tsv, .csv, .json or .jsonl, or plain text; or with .gz."
     )
     data_flags.define_document_flags(
         None, "those of the model's training, else lines, if not given"

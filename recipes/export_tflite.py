@@ -22,14 +22,14 @@ import pathlib
 from absl import flags, logging
 
 from distill import export, runtime
-from recipes import data_flags, entry_point
-from recipes.command_line import group
+from recipes import data_flags, entry_point, model_flags
+from recipes.command_line import group, no_effect, read_numbers, refuse_without
 from tfnlp import checkpoints, text
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable, read_json, write_text
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("model_dir", None, "Folder of the model, or its name on the Hub.")
+model_flags.define_model_flag()
 flags.DEFINE_string("output_dir", None, "Folder to write model.tflite into.")
 flags.DEFINE_enum(
     "quantization",
@@ -61,7 +61,7 @@ flags.DEFINE_integer(
 )
 flags.DEFINE_list(
     "fixed_lengths",
-    [],
+    None,
     "Lengths with a signature each, such as 32,64,128, for GPU and NPU compilers. With models "
     "that generate, tokens of a prompt or source that are read at a time, such as 16,64.",
 )
@@ -75,7 +75,7 @@ flags.DEFINE_enum(
 flags.DEFINE_bool(
     "tokenizer_in_graph",
     False,
-    "Take strings, not ids; for a classifier with WordPiece. Needs TensorFlow Text's kernels.",
+    "Take strings, not ids; for WordPiece classifiers, with TensorFlow Text.",
 )
 
 
@@ -101,20 +101,14 @@ def define_check_flags():
         "golden",
         None,
         "File of texts, in the format of --check_text, for the tests of an app: their ids, "
-        "LiteRT's "
-        "outputs and the answers go to OUTPUT_DIR/golden.json.",
+        "LiteRT's outputs and the answers go to OUTPUT_DIR/golden.json.",
     )
 
 
 @group("Generation")
 def define_writing_flags():
     flags.DEFINE_integer("beams", 4, "Beams of the search; 1: greedy search only.", 1)
-    flags.DEFINE_integer(
-        "max_new_tokens",
-        None,
-        "Most tokens of a beam search or translation; 64 or fewer if not given.",
-        1,
-    )
+    flags.DEFINE_integer("max_new_tokens", None, "Most new tokens; 64 or fewer if not given.", 1)
     flags.DEFINE_string(
         "end_token", None, "Token that ends a text; the separator of documents if not given."
     )
@@ -135,88 +129,122 @@ def define_metadata_flags():
 define_check_flags()
 define_writing_flags()
 define_metadata_flags()
-flags.mark_flags_as_required(["model_dir", "output_dir"])
+flags.mark_flags_as_required(["output_dir"])
 
 
-WROTE = "Wrote %s, %.2f MB."
-# Flags that do not apply to models that generate text.
-NOT_OF_WRITERS = ("labels", "fixed_only", "score_threshold", "tokenizer_in_graph")
-NOT_OF_WRITERS += ("check_text", "golden")
-NOT_OF_TRANSLATORS = ("max_length", "end_token")
-# Flags that apply to models that generate text only.
+# Flags that only some models have, by their head.
+WRITERS = ("causal_lm", "sequence_to_sequence")
 OF_WRITERS = ("beams", "max_new_tokens", "end_token")
-
-
-def check_flags():
-    """Raise an InputError for conflicting flags."""
-    if not all(length.strip().isdecimal() for length in FLAGS.fixed_lengths):
-        raise InputError(
-            f"--fixed_lengths={','.join(FLAGS.fixed_lengths)} must be whole numbers, such as "
-            "32,64."
-        )
-    if FLAGS.fixed_only and not FLAGS.fixed_lengths:
-        raise InputError("fixed_only=True leaves no signature; give `fixed_lengths`.")
-    if FLAGS.calibration_text and FLAGS.quantization != "static_int8":
-        raise InputError(
-            "`calibration_text` is for quantization='static_int8', not "
-            f"{FLAGS.quantization!r}; leave it out."
-        )
-    if FLAGS.golden and FLAGS.tokenizer_in_graph:
-        raise InputError(
-            "--golden writes ids, and a file of --tokenizer_in_graph takes none; leave one out."
-        )
-
-
+OF_READERS = ("labels", "fixed_only", "score_threshold", "tokenizer_in_graph")
+OF_READERS += ("check_text", "golden")
 # Heads that --pooling leaves in place: their checkpoints may lack the pooler of an encoder.
 POOLED_HEADS = ("classifier", "tagger", "answerer", "masked_lm")
 
 
+def check_flags():
+    """Raise an InputError for conflicting flags."""
+    read_numbers("fixed_lengths")
+    refuse_without(["fixed_only"], "fixed_lengths")
+    if FLAGS.calibration_text and FLAGS.quantization != "static_int8":
+        raise no_effect("calibration_text", f"with quantization={FLAGS.quantization}")
+    if FLAGS.golden and FLAGS.tokenizer_in_graph:
+        raise no_effect("golden", "with tokenizer_in_graph=true, which takes no ids")
+
+
+def refuse_flags_of_others(head):
+    """Raise an InputError for a given flag that does not apply to models with a head."""
+    names = OF_READERS if head in WRITERS else OF_WRITERS
+    if head == "sequence_to_sequence":
+        names += ("max_length", "end_token")
+    for name in names:
+        if FLAGS[name].present:
+            raise InputError(f"`{name}` is not for a model with the head {head!r}.")
+
+
 def main():
     check_flags()
-
     path = pathlib.Path(FLAGS.output_dir) / "model.tflite"
     check_writable(path)
     entry_point.load_tensorflow()
-    calibration = calibration_texts() if FLAGS.calibration_text else None
-    settings = checkpoints.read_task_settings(FLAGS.model_dir)
+    calibration = FLAGS.calibration_text and sample("calibration").flat_texts()
     tokenizer = text.load_tokenizer(FLAGS.model_dir)
     head = checkpoints.read_head(FLAGS.model_dir)
     if FLAGS.pooling and head not in POOLED_HEADS:
         head = None
     model = checkpoints.load_model(FLAGS.model_dir, head)
-    if model.head in ("causal_lm", "sequence_to_sequence"):
-        export_writer(model, path, tokenizer)
-        return
-    refuse(OF_WRITERS, model)
+    refuse_flags_of_others(model.head)
+    options = {
+        "quantization": FLAGS.quantization,
+        "name": FLAGS.name,
+        "credits": export.Credits(FLAGS.model_version, FLAGS.author, FLAGS.license),
+    }
+    lengths = tuple(read_numbers("fixed_lengths") or ())
+    if model.head in WRITERS:
+        export_writer(model, path, tokenizer, options | {"fixed_lengths": lengths or None})
+    else:
+        export_reader(
+            model,
+            path,
+            tokenizer,
+            options | {"fixed_lengths": lengths, "calibration_text": calibration},
+        )
+
+
+def export_reader(model, path, tokenizer, options):
+    """Export a model that reads texts, with its card and its golden outputs."""
+    settings = checkpoints.read_task_settings(FLAGS.model_dir)
     golden = FLAGS.golden and read_as_the_task(
         FLAGS.golden, FLAGS.check_column, FLAGS.check_pair_column
     )
     options = export.Export(
-        quantization=FLAGS.quantization,
+        **options,
         max_length=FLAGS.max_length or settings.get("max_length", 128),
-        fixed_lengths=tuple(int(length) for length in FLAGS.fixed_lengths),
         fixed_only=FLAGS.fixed_only,
         pooling=FLAGS.pooling,
         tokenizer_in_graph=FLAGS.tokenizer_in_graph,
-        calibration_text=calibration,
         check_inputs=check_inputs(),
-        name=FLAGS.name,
-        credits=export.Credits(FLAGS.model_version, FLAGS.author, FLAGS.license),
         score_threshold=FLAGS.score_threshold,
     )
     labels = FLAGS.labels or checkpoints.read_labels(FLAGS.model_dir)
-    differences = export.export_tflite(model, path, tokenizer, labels, options, settings)
-    logging.info(WROTE, path, path.stat().st_size / 1e6)
-    write_text(path.with_name("model_card.md"), export.file_card(path, card_facts(), differences))
+    differences = export.export_tflite(
+        model, path, tokenizer, labels, options, task_settings=settings
+    )
+    log_file(path)
+    names = ("name", "model_dir", "quantization", "pooling", "model_version", "author", "license")
+    facts = {name.replace("_", " "): FLAGS[name].value for name in names}
+    write_text(path.with_name("model_card.md"), export.file_card(path, facts, differences))
     if golden:
         export.write_golden(path.with_name("golden.json"), runtime.load_runner(path), golden)
         logging.info("Wrote %s.", path.with_name("golden.json"))
 
 
-def card_facts():
-    """Return {name: value} of the flags that describe the model, for its model card."""
-    names = ("name", "model_dir", "quantization", "pooling", "model_version", "author", "license")
-    return {name.replace("_", " "): FLAGS[name].value for name in names}
+def export_writer(model, path, tokenizer, options):
+    """Export a causal LM or a translator."""
+    options = export.DecoderExport(
+        **options,
+        max_length=FLAGS.max_length,
+        beams=FLAGS.beams,
+        max_new_tokens=FLAGS.max_new_tokens,
+        end_token=FLAGS.end_token,
+    )
+    if model.head == "causal_lm":
+        export.export_generator(model, path, tokenizer, options)
+        log_file(path)
+        return
+    export.export_translator(model, path, tokenizer, options=options)
+    log_file(path)
+    settings = runtime.read_files(path)[0]
+    logging.info(
+        "It reads sources of at most %d tokens, as --fixed_lengths has it, and writes at most "
+        "%d, as --max_new_tokens has it.",
+        settings["model_max_length"],
+        settings["generation"]["max_new_tokens"],
+    )
+
+
+def log_file(path):
+    """Log a written file and its size."""
+    logging.info("Wrote %s, %.2f MB.", path, path.stat().st_size / 1e6)
 
 
 def read_as_the_task(path, *columns):
@@ -224,13 +252,20 @@ def read_as_the_task(path, *columns):
     return data_flags.read_inputs(path, None if FLAGS.pooling else FLAGS.model_dir, *columns)
 
 
+def sample(use):
+    """Return a sample of the `Inputs` of --calibration_text or --check_text.
+
+    Args:
+        use: "calibration" or "check".
+    """
+    path, *columns = (FLAGS[f"{use}_{x}"].value for x in ("text", "column", "pair_column"))
+    return read_as_the_task(path, *columns).draw(FLAGS[f"{use}_count"].value)
+
+
 def check_inputs():
     """Return the `Inputs` of --check_text or the run's dev set to check the file on, or None."""
-    if FLAGS.check_text == "":
-        return None
-    if FLAGS.check_text:
-        inputs = read_as_the_task(FLAGS.check_text, FLAGS.check_column, FLAGS.check_pair_column)
-        return inputs.draw(FLAGS.check_count)
+    if FLAGS.check_text is not None:
+        return sample("check") if FLAGS.check_text else None
     flags_path = pathlib.Path(FLAGS.model_dir).parent / "flags.json"
     run = read_json(flags_path) if flags_path.is_file() else {}
     if not run.get("dev") or not pathlib.Path(run["dev"]).is_file():
@@ -242,49 +277,6 @@ def check_inputs():
     except InputError as e:
         logging.warning("The file is not compared with the model: %s", e)
         return None
-
-
-def refuse(names, model):
-    """Raise an InputError for a given flag that does not apply to the model."""
-    for name in names:
-        if FLAGS[name].present:
-            raise InputError(f"`{name}` is not for a model with the head {model.head!r}.")
-
-
-def export_writer(model, path, tokenizer):
-    """Export a causal LM or a translator."""
-    translates = model.head == "sequence_to_sequence"
-    refuse(NOT_OF_WRITERS + (NOT_OF_TRANSLATORS if translates else ()), model)
-    options = export.DecoderExport(
-        quantization=FLAGS.quantization,
-        max_length=FLAGS.max_length,
-        fixed_lengths=tuple(int(length) for length in FLAGS.fixed_lengths) or None,
-        beams=FLAGS.beams,
-        max_new_tokens=FLAGS.max_new_tokens,
-        end_token=FLAGS.end_token,
-        name=FLAGS.name,
-        credits=export.Credits(FLAGS.model_version, FLAGS.author, FLAGS.license),
-    )
-    if translates:
-        export.export_translator(model, path, tokenizer, options=options)
-    else:
-        export.export_generator(model, path, tokenizer, options)
-    logging.info(WROTE, path, path.stat().st_size / 1e6)
-    if translates:
-        settings = runtime.read_files(path)[0]
-        logging.info(
-            "It reads sources of at most %d tokens, as --fixed_lengths has it, and writes at most "
-            "%d, as --max_new_tokens has it.",
-            settings["model_max_length"],
-            settings["generation"]["max_new_tokens"],
-        )
-
-
-def calibration_texts():
-    """Return a sample of --calibration_text, read as the task of --model_dir does."""
-    columns = FLAGS.calibration_column, FLAGS.calibration_pair_column
-    inputs = read_as_the_task(FLAGS.calibration_text, *columns)
-    return inputs.draw(FLAGS.calibration_count).flat_texts()
 
 
 if __name__ == "__main__":

@@ -6,13 +6,12 @@
 
 from absl import flags, logging
 
-from recipes import entry_point, model_flags
+from recipes import data_flags, entry_point, model_flags
 from tfnlp import checkpoints, tasks, text
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("input", None, "File of texts: .tsv, .csv, .jsonl or .txt, or with .gz.")
-flags.DEFINE_string("text_column", "sentence", "Column of the text.")
-flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
+data_flags.define_column_flags("sentence")
 flags.DEFINE_string("output", None, "File to write: .npz or .parquet.")
 flags.DEFINE_enum(
     "layers",
@@ -21,10 +20,7 @@ flags.DEFINE_enum(
     "Layers whose hidden states are used, and how they are joined.",
 )
 flags.DEFINE_enum(
-    "pooling",
-    "mean",
-    ["mean", "first", "none"],
-    "Pooling over the tokens; none: one vector for each token.",
+    "pooling", "mean", ["mean", "first", "none"], "Pooling over tokens; none: a vector for each."
 )
 flags.DEFINE_integer("max_length", 128, "Longest input in tokens; the rest is cut.", 3)
 flags.DEFINE_integer("batch_size", 32, "Texts in a batch.", 1)

@@ -10,15 +10,8 @@ go to OUTPUT_DIR/n_best.json, with their offsets in the text.
 
 from absl import flags
 
-from recipes import (
-    data_flags,
-    entry_point,
-    finetuning_run,
-    model_flags,
-    task_flags,
-    training_flags,
-)
-from tfnlp import tasks, training
+from recipes import data_flags, entry_point, finetuning_run, task_flags
+from tfnlp import tasks
 
 FLAGS = flags.FLAGS
 task_flags.define_answerer_flags()
@@ -31,10 +24,7 @@ def main():
     train, dev, test = task_flags.read_questions()
     task = tasks.QuestionAnswering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
     texts = [*dict.fromkeys(train.contexts), *train.questions]
-    config, run = training_flags.start_run()
-    with training.make_strategy(FLAGS.strategy).scope():
-        model, tokenizer = model_flags.make_model(task, texts)
-        finetuning_run.finetune(task, model, tokenizer, (train, dev, test), config=config, run=run)
+    finetuning_run.finetune(task, texts, train, dev, test)
     sizes = FLAGS.max_length, FLAGS.n_best, FLAGS.block_size
     tasks.write_n_best(task, FLAGS.output_dir, dev, *sizes)
 

@@ -7,19 +7,9 @@ Each line has a prompt, its choices (columns choice0, choice1, ... or ending0, .
 of the correct one, from 0.
 """
 
-from absl import flags
+from recipes import data_flags, entry_point, finetuning_run, task_flags
+from tfnlp import tasks
 
-from recipes import (
-    data_flags,
-    entry_point,
-    finetuning_run,
-    model_flags,
-    task_flags,
-    training_flags,
-)
-from tfnlp import tasks, training
-
-FLAGS = flags.FLAGS
 task_flags.define_chooser_flags()
 data_flags.define_split_flags()
 finetuning_run.define_flags()
@@ -30,10 +20,7 @@ def main():
     train, dev, test = task_flags.read_choices()
     task = tasks.MultipleChoice()
     texts = train.prompts + [ending for endings in train.endings for ending in endings]
-    config, run = training_flags.start_run()
-    with training.make_strategy(FLAGS.strategy).scope():
-        model, tokenizer = model_flags.make_model(task, texts)
-        finetuning_run.finetune(task, model, tokenizer, (train, dev, test), config=config, run=run)
+    finetuning_run.finetune(task, texts, train, dev, test)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ OUTPUT_DIR/best, the folder of the best epoch, loads with transformers and in th
 
 from absl import flags
 
-from recipes import entry_point, finetuning_run, model_flags, task_flags, training_flags
-from tfnlp import tasks, training
+from recipes import entry_point, finetuning_run, task_flags
+from tfnlp import tasks
 
 FLAGS = flags.FLAGS
 task_flags.define_classification_data_flags()
@@ -30,10 +30,7 @@ def main():
     finetuning_run.check_flags()
     train, dev, test = task_flags.read_labelled()
     task = tasks.Classification(train.label_names, FLAGS.monitor, FLAGS.positive_label)
-    config, run = training_flags.start_run()
-    with training.make_strategy(FLAGS.strategy).scope():
-        model, tokenizer = model_flags.make_model(task, train.texts + (train.pairs or []))
-        finetuning_run.finetune(task, model, tokenizer, (train, dev, test), config=config, run=run)
+    finetuning_run.finetune(task, train.texts + (train.pairs or []), train, dev, test)
 
 
 if __name__ == "__main__":

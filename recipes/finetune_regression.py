@@ -9,15 +9,8 @@ The score is Pearson's correlation (--monitor=spearman for Spearman's). Without
 
 from absl import flags
 
-from recipes import (
-    data_flags,
-    entry_point,
-    finetuning_run,
-    model_flags,
-    task_flags,
-    training_flags,
-)
-from tfnlp import tasks, training
+from recipes import data_flags, entry_point, finetuning_run, task_flags
+from tfnlp import tasks
 
 FLAGS = flags.FLAGS
 task_flags.define_regression_flags()
@@ -29,10 +22,7 @@ def main():
     finetuning_run.check_flags()
     train, dev, test = task_flags.read_scored()
     task = tasks.Regression(FLAGS.monitor)
-    config, run = training_flags.start_run()
-    with training.make_strategy(FLAGS.strategy).scope():
-        model, tokenizer = model_flags.make_model(task, train.texts + (train.pairs or []))
-        finetuning_run.finetune(task, model, tokenizer, (train, dev, test), config=config, run=run)
+    finetuning_run.finetune(task, train.texts + (train.pairs or []), train, dev, test)
 
 
 if __name__ == "__main__":

@@ -14,15 +14,7 @@ are tokenised as one text, and the score is KLUE's entity F1.
 
 from absl import flags
 
-from recipes import (
-    data_flags,
-    entry_point,
-    finetuning_run,
-    model_flags,
-    task_flags,
-    training_flags,
-)
-from tfnlp import training
+from recipes import data_flags, entry_point, finetuning_run, task_flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list(
@@ -37,10 +29,7 @@ finetuning_run.define_flags()
 def main():
     finetuning_run.check_flags()
     task, splits = task_flags.read_tagging(FLAGS.labels, FLAGS.unit)
-    config, run = training_flags.start_run()
-    with training.make_strategy(FLAGS.strategy).scope():
-        model, tokenizer = model_flags.make_model(task, splits[0].texts)
-        finetuning_run.finetune(task, model, tokenizer, splits, config=config, run=run)
+    finetuning_run.finetune(task, splits[0].texts, *splits)
 
 
 if __name__ == "__main__":

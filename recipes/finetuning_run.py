@@ -28,10 +28,7 @@ def define_adversarial_flags():
         0,
     )
     flags.DEFINE_float(
-        "adversarial_step",
-        1e-4,
-        "Length of its gradient step, in standard deviations of an embedding.",
-        0,
+        "adversarial_step", 1e-4, "Its gradient step, in standard deviations of an embedding.", 0
     )
 
 
@@ -42,31 +39,31 @@ def check_flags():
     training_flags.training_config()
 
 
-def finetune(task, model, tokenizer, splits, config, run):
-    """Fine-tune a model for a task with the settings of the flags.
+def finetune(task, texts, train, dev, test):
+    """Start the run of the flags, and fine-tune the model of the flags for a task.
 
     Args:
         task: see `tfnlp.tasks`.
-        model: a `TextModel`, built in the scope of the strategy to train under.
-        tokenizer: its tokenizer.
-        splits: the training, dev and test examples; those of the test may be None.
-        config, run: from `start_run`.
+        texts: the training texts, to train a tokenizer on.
+        train, dev, test: the examples; those of the test may be None.
     """
-    train, dev, test = splits
-    model_flags.keep_tokenizer(run, tokenizer)
-    model_flags.check_fit(model, tokenizer)
-    regularizer = make_regularizer(model, task)
-    with compression_flags.rounding(model):
-        training.FineTuning(
-            task,
-            model,
-            tokenizer,
-            data=training.Splits(train, dev, FLAGS.max_length, test),
-            config=config,
-            run=run,
-            regularizer=regularizer,
-            compress=compression_flags.compressor(),
-        ).run_all()
+    config, run = training_flags.start_run()
+    with training.make_strategy(FLAGS.strategy).scope():
+        model, tokenizer = model_flags.make_model(task, texts)
+        model_flags.keep_tokenizer(run, tokenizer)
+        model_flags.check_fit(model, tokenizer)
+        regularizer = make_regularizer(model, task)
+        with compression_flags.rounding(model):
+            training.FineTuning(
+                task,
+                model,
+                tokenizer,
+                data=training.Splits(train, dev, FLAGS.max_length, test),
+                config=config,
+                run=run,
+                regularizer=regularizer,
+                compress=compression_flags.compressor(),
+            ).run_all()
 
 
 def make_regularizer(model, task):

@@ -16,19 +16,17 @@ import pathlib
 from absl import flags, logging
 
 from distill import reports, runtime
-from recipes import entry_point
+from recipes import data_flags, entry_point
+from recipes.command_line import require_one
 from tfnlp import pipelines
-from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable, write_text
+from tfnlp.utils.formatting import aligned
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("sweep_dir", None, "Folder of a sweep, instead of --models.")
 flags.DEFINE_list("models", [], "The .tflite files, instead of --sweep_dir.")
 flags.DEFINE_string("input", None, "Labelled file to score the models on.")
-flags.DEFINE_string(
-    "text_column", None, "Column of the text; that of the task's recipe if not given."
-)
-flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
+data_flags.define_column_flags()
 flags.DEFINE_string(
     "label_column", None, "Column of the label; `label` (or `score`) if not given."
 )
@@ -46,23 +44,13 @@ flags.mark_flags_as_required(["input", "output_dir"])
 
 def teacher_runner():
     """Load the runner of --teacher; return None if it is not given."""
-    if not FLAGS.teacher:
-        return None
-    if FLAGS.teacher.endswith(".tflite"):
+    if FLAGS.teacher and FLAGS.teacher.endswith(".tflite"):
         return runtime.load_runner(FLAGS.teacher, num_threads=2)
-
-    return pipelines.load_runner(FLAGS.teacher)
-
-
-def check_flags():
-    """Raise an InputError unless exactly one of --sweep_dir and --models is given."""
-    if bool(FLAGS.sweep_dir) == bool(FLAGS.models):
-        raise InputError("Give either --sweep_dir or --models.")
+    return FLAGS.teacher and pipelines.load_runner(FLAGS.teacher)
 
 
 def main():
-    check_flags()
-
+    require_one("models", "sweep_dir")
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "frontier.html")
     entry_point.load_tensorflow()
@@ -72,7 +60,6 @@ def main():
         if FLAGS.sweep_dir
         else reports.name_candidates(FLAGS.models)
     )
-
     metric = reports.measure_candidates(
         candidates,
         lambda pipeline: reports.task_of(pipeline).read(FLAGS.input, columns),
@@ -82,9 +69,7 @@ def main():
         positive_label=FLAGS.positive_label,
     )
     rows = reports.table_rows(candidates, metric)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip())
+    print(*aligned(rows), sep="\n")
     write_text(folder / "frontier.tsv", "".join("\t".join(row) + "\n" for row in rows))
     title = f"{pathlib.Path(FLAGS.input).name}: {len(candidates)} models"
     write_text(folder / "frontier.html", reports.page(candidates, metric, title))

@@ -15,13 +15,12 @@ first batch of a length takes some seconds longer, because the search is compile
 
 from absl import flags, logging
 
-from recipes import entry_point, generation_flags
+from recipes import entry_point, generation_flags, model_flags
+from recipes.command_line import check_output, require_one
 from tfnlp import checkpoints, generation, text
-from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("model_dir", None, "Folder of a model, or its name on Hugging Face's Hub.")
+model_flags.define_model_flag()
 flags.DEFINE_multi_string("text", [], "A prompt.")
 flags.DEFINE_string("input", None, "File of prompts: .tsv, .csv, .json, .jsonl, .txt, or .gz.")
 flags.DEFINE_string("text_column", "sentence", "Column of the prompt.")
@@ -31,9 +30,6 @@ flags.DEFINE_integer("batch_size", 16, "Prompts in a batch.", 1)
 flags.DEFINE_string(
     "end_token", None, "Token that ends a text; the separator of documents if not given."
 )
-flags.mark_flag_as_required("model_dir")
-
-
 flags.DEFINE_integer(
     "continuations", 1, "Continuations of each prompt, with --search=beam or sample.", 1
 )
@@ -41,14 +37,11 @@ generation_flags.define_search_flags("greedy")
 generation_flags.define_constraint_flags()
 
 
-def check():
+def check_flags():
     """Raise an InputError for conflicting flags."""
-    if bool(FLAGS.text) == bool(FLAGS.input):
-        raise InputError("Give either --text or --input.")
+    require_one("input", "text")
     if FLAGS.output:
-        if not FLAGS.output.endswith((".tsv", ".jsonl")):
-            raise InputError(f"output={FLAGS.output} must end in .tsv or .jsonl.")
-        check_writable(FLAGS.output)
+        check_output("output", ".tsv", ".jsonl")
     generation_flags.search_of_flags("continuations")
 
 
@@ -62,8 +55,7 @@ def warn_of_empty_prompts(prompts, texts):
 
 
 def main():
-    check()
-
+    check_flags()
     tokenizer = text.load_tokenizer(FLAGS.model_dir)
     prompts = FLAGS.text
     if FLAGS.input:

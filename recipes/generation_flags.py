@@ -40,14 +40,10 @@ def define_search_flags(search):
 def define_constraint_flags():
     """Define the flags of required and forbidden tokens."""
     flags.DEFINE_float(
-        "repetition_penalty",
-        1.0,
-        "Penalty of repeated tokens, by which their scores are divided; 1: none.",
+        "repetition_penalty", 1.0, "Divisor of the scores of repeated tokens; 1: none."
     )
     flags.DEFINE_integer(
-        "no_repeat_ngram_size",
-        0,
-        "Length of token sequences that may not repeat; 0: no such constraint.",
+        "no_repeat_ngram_size", 0, "Length of sequences that may not repeat; 0: none."
     )
     flags.DEFINE_multi_string("forbid", [], "A word or phrase that may not be generated.")
     flags.DEFINE_integer("min_new_tokens", 0, "Fewest tokens of a text.")

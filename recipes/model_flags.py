@@ -6,31 +6,13 @@ from absl import flags, logging
 
 import tfnlp
 from recipes.command_line import group, refuse_beside
-from tfnlp import checkpoints, text, training
-from tfnlp.utils.errors import InputError, unknown_name
+from tfnlp import checkpoints, configs, text, training
+from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
-# Flags of a model from scratch, refused beside --model_dir.
-_OF_SCRATCH = (
-    *("family", "size", "num_layers", "hidden_dim", "num_heads", "intermediate_dim"),
-    "bidirectional",
-    *("tokenizer_dir", "vocabulary_size", "vocabulary_text"),
-)
-_OF_VOCABULARY = ("vocabulary_size", "vocabulary_text")
+SIZES = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim", "bidirectional")
+VOCABULARY = ("vocabulary_size", "vocabulary_text")
 VOCABULARY_SIZE = 8000
-# Families for each objective, and those with a memory; listed here to avoid importing Keras.
-_DEBERTAS = ("deberta", "deberta_v2", "deberta_v3")
-RECURRENT = ("rnn", "lstm", "gru")  # their memory is their state
-FAMILIES_OF = {
-    "masked_lm": ("bert", "roberta", "distilbert", "albert", "electra", *_DEBERTAS),
-    "next_sentence": ("bert", "albert"),
-    "sentence_order": ("bert", "albert"),
-    "replaced_tokens": ("electra", *_DEBERTAS),
-    "permutation_lm": ("xlnet",),
-    "causal_lm": ("gpt", "gpt2", "transformer_xl", *RECURRENT),
-}
-FAMILIES = tuple(dict.fromkeys(family for fit in FAMILIES_OF.values() for family in fit))
-WITH_MEMORY = ("transformer_xl", "xlnet")
 
 
 @group("Model")
@@ -46,15 +28,10 @@ def define_model_flags():
     flags.DEFINE_string(
         "model_dir",
         None,
-        "Folder of a model to start from, or its name on Hugging Face's Hub; random weights if "
-        "not given.",
+        "Folder or Hub name of the model to start from; random weights if not given.",
     )
     flags.DEFINE_integer(
-        "block_size",
-        None,
-        "Tokens in a block of attention, to train on long inputs in less memory; all if not "
-        "given.",
-        1,
+        "block_size", None, "Tokens in a block of attention, for long inputs in less memory.", 1
     )
     define_scratch_flags()
 
@@ -91,30 +68,37 @@ def define_scratch_flags():
         "recurrent networks, get byte-level BPE.",
     )
     flags.DEFINE_integer(
-        "vocabulary_size",
-        None,
-        f"Largest vocabulary to train; {VOCABULARY_SIZE} if not given.",
-        10,
+        "vocabulary_size", None, f"Largest vocabulary; {VOCABULARY_SIZE} if not given.", 10
     )
     flags.DEFINE_string(
         "vocabulary_text", None, "File of further texts to train the tokenizer on."
     )
 
 
-def check_family(families=FAMILIES):
-    """Raise an InputError if --family is unknown."""
-    if FLAGS.family and FLAGS.family.replace("-", "_") not in families:
-        raise unknown_name("family", FLAGS.family, families)
-
-
 def check_start_flags():
     """Raise an InputError for conflicting flags of the model to start from."""
-    check_family()
     if FLAGS.model_dir:
-        refuse_beside(_OF_SCRATCH, f"model_dir={FLAGS.model_dir}, whose model has its own")
-    elif FLAGS.tokenizer_dir:
-        flag = f"tokenizer_dir={FLAGS.tokenizer_dir}"
-        refuse_beside(_OF_VOCABULARY, f"{flag}, whose tokenizer has its own")
+        names = ("family", "size", *SIZES, "tokenizer_dir", *VOCABULARY)
+        refuse_beside(names, f"model_dir={FLAGS.model_dir}, whose model has its own")
+        return
+    scratch_config()
+    if FLAGS.tokenizer_dir:
+        place = f"tokenizer_dir={FLAGS.tokenizer_dir}, whose tokenizer has its own"
+        refuse_beside(VOCABULARY, place)
+
+
+def scratch_config(sizes=SIZES, **fields):
+    """Return the config of --family, --size and the flags of sizes.
+
+    Raises:
+        InputError: if a name is unknown, or sizes do not fit each other.
+    """
+    fields |= {name: FLAGS[name].value for name in sizes}
+    config = configs.config_by_name(FLAGS.family, FLAGS.size, **fields)
+    if config.language_model == "sequence_to_sequence":
+        name = "family" if FLAGS.family else "size"
+        raise InputError(f"{name}={FLAGS[name].value} is of a translator; see train_translator.")
+    return config
 
 
 def make_model(task, texts):
@@ -130,11 +114,10 @@ def make_model(task, texts):
     """
     if FLAGS.model_dir:
         tokenizer = text.load_tokenizer(FLAGS.model_dir)
-        arguments = {"block_size": FLAGS.block_size}
-        return checkpoints.load_model(
-            FLAGS.model_dir, task.head, task.num_classes, **arguments
-        ), tokenizer
-
+        model = checkpoints.load_model(
+            FLAGS.model_dir, task.head, task.num_classes, block_size=FLAGS.block_size
+        )
+        return model, tokenizer
     config, tokenizer = _from_scratch(lambda: texts)
     model = tfnlp.models.build_model(
         config, task.head, task.num_classes, block_size=FLAGS.block_size
@@ -155,21 +138,23 @@ def read_start(read_texts, writes=False):
     """
     if not FLAGS.model_dir:
         return _from_scratch(read_texts, writes)
-
     return checkpoints.read_config(FLAGS.model_dir), text.load_tokenizer(FLAGS.model_dir)
 
 
 def _from_scratch(read_texts, writes=False):
-    sizes = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim", "bidirectional")
-    named = FLAGS.family, FLAGS.size
-    sizes = {name: FLAGS[name].value for name in sizes}
-    family = tfnlp.models.config_by_name(*named, **sizes).model_type
-    tokenizer = _tokenizer(family, read_texts, writes)
+    family = scratch_config().model_type
+    tokenizer = find_tokenizer(_learn_tokenizer, family, read_texts, writes)
+    # WordPiece has no family: it fits any.
+    stored_family = getattr(tokenizer, "family", family)
+    if FLAGS.tokenizer_dir and family not in (stored_family, *text.ANY_TOKENIZER):
+        raise InputError(
+            f"tokenizer_dir={FLAGS.tokenizer_dir} holds a tokenizer for {stored_family}, but the "
+            f"model is a {family}; give that family, or leave it out to train one."
+        )
     fields = {"vocabulary_size": tokenizer.vocabulary_size, "pad_token_id": tokenizer.pad_token_id}
-    config = tfnlp.models.config_by_name(*named, **sizes, **fields)
+    config = scratch_config(**fields)
     if config.max_length is not None:
-        longest = max(config.max_length, FLAGS.max_length)
-        config = tfnlp.models.config_by_name(*named, **sizes, **fields, max_length=longest)
+        config = scratch_config(**fields, max_length=max(config.max_length, FLAGS.max_length))
     logging.info(
         "A %s of %d layers of width %d starts from random weights, with %d tokens.",
         family,
@@ -180,21 +165,18 @@ def _from_scratch(read_texts, writes=False):
     return config, tokenizer
 
 
-def _tokenizer(family, read_texts, writes):
-    """Load the tokenizer of --tokenizer_dir or of a resumed run, or train one for the family."""
+def find_tokenizer(learn, *arguments):
+    """Return the tokenizer of --tokenizer_dir or of a resumed run, or else `learn(*arguments)`."""
     if FLAGS.tokenizer_dir:
-        flag = f"tokenizer_dir={FLAGS.tokenizer_dir}"
-        tokenizer = text.load_tokenizer(FLAGS.tokenizer_dir)
-        # WordPiece has no family: it fits any.
-        stored_family = getattr(tokenizer, "family", family)
-        if family not in (stored_family, *text.ANY_TOKENIZER):
-            raise InputError(
-                f"{flag} holds a tokenizer for {stored_family}, but the model is a {family}; give "
-                "that family, or leave `tokenizer_dir` out to train one."
-            )
-        return tokenizer
-    if kept := kept_tokenizer():
-        return kept
+        return text.load_tokenizer(FLAGS.tokenizer_dir)
+    kept = pathlib.Path(FLAGS.output_dir) / training.TOKENIZER
+    if kept.exists() and not FLAGS.overwrite:
+        return text.load_tokenizer(kept)
+    return learn(*arguments)
+
+
+def _learn_tokenizer(family, read_texts, writes):
+    """Train a tokenizer of the family's kind."""
     texts = read_texts()
     if FLAGS.vocabulary_text:
         texts = texts + text.read_examples(FLAGS.vocabulary_text, label_column=None).texts
@@ -206,15 +188,10 @@ def _tokenizer(family, read_texts, writes):
     return text.train_tokenizer(texts, kind, size)[0]
 
 
-def kept_tokenizer():
-    """Load the tokenizer that a resumed run in --output_dir has trained; None if there is none."""
-    kept = pathlib.Path(FLAGS.output_dir) / training.TOKENIZER
-    return text.load_tokenizer(kept) if kept.exists() and not FLAGS.overwrite else None
-
-
 def keep_tokenizer(run, tokenizer):
     """Make a run save the tokenizer trained for it, if any, so that the run can resume."""
-    if not FLAGS.model_dir and not FLAGS.tokenizer_dir:
+    folders = ("model_dir", "teacher_dir", "tokenizer_dir")
+    if not any(FLAGS[name].value for name in folders if name in FLAGS):
         run.tokenizer = tokenizer
 
 

@@ -26,9 +26,9 @@ from absl import flags, logging
 
 import tfnlp
 from recipes import entry_point
+from recipes.command_line import check_output, require_one
 from tfnlp import checkpoints, generation, plots
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 # Most tokens in a plot of activations: fifty lines of characters.
@@ -57,20 +57,16 @@ flags.mark_flags_as_required(["picture", "model_dir", "output"])
 
 def check_flags():
     """Raise an InputError for conflicting flags."""
-    if (FLAGS.text is None) == (FLAGS.input is None):
-        raise InputError("Give either --text or --input.")
-    if not FLAGS.output.endswith(".png"):
-        raise InputError(f"output={FLAGS.output} must end in .png.")
+    require_one("input", "text")
+    check_output("output", ".png")
     if len(FLAGS.model_dir) > 1 and FLAGS.picture != "gradients":
         raise InputError(f"picture={FLAGS.picture} is of one model; give one `model_dir`.")
 
 
 def load(folder):
     """Load a folder's model and its tokenizer."""
-    tokenizer, model = (
-        tfnlp.text.load_tokenizer(folder),
-        checkpoints.load_model(folder, checkpoints.read_head(folder)),
-    )
+    tokenizer = tfnlp.text.load_tokenizer(folder)
+    model = checkpoints.load_model(folder, checkpoints.read_head(folder))
     tfnlp.models.check_vocabulary(tokenizer, model)
     return model, tokenizer
 
@@ -91,9 +87,8 @@ def draw_alignment():
     tfnlp.inspection.check_attends(model)
     target = FLAGS.target
     if target is None:
-        target = generation.Translator(model, tokenizer, search=generation.Greedy())(
-            [read_text()]
-        )[0][0].text
+        translate = generation.Translator(model, tokenizer, search=generation.Greedy())
+        target = translate([read_text()])[0][0].text
         logging.info("The translation: %s", target)
     end = model.text_config.end_token_id
     of_target, source_end = tfnlp.text.with_target(tokenizer, None, end)
@@ -102,11 +97,9 @@ def draw_alignment():
         for each, text, last in ((tokenizer, read_text(), source_end), (of_target, target, end))
     )
     attention = tfnlp.inspection.alignments(model, source, target[:-1])
-    names = (
-        tfnlp.inspection.token_texts(tokenizer, source),
-        tfnlp.inspection.token_texts(of_target, target),
-    )
-    plots.plot_alignments(attention, *names, FLAGS.output)
+    sources = tfnlp.inspection.token_texts(tokenizer, source)
+    targets = tfnlp.inspection.token_texts(of_target, target)
+    plots.plot_alignments(attention, sources, targets, FLAGS.output)
     return attention
 
 
@@ -116,9 +109,8 @@ def draw_gradients():
     for folder in FLAGS.model_dir:
         model, tokenizer = load(folder)
         ids = tfnlp.inspection.text_ids(tokenizer, read_text())
-        norms[folder] = tfnlp.inspection.gradient_norms(
-            model, tfnlp.inspection.windows(ids, FLAGS.length, FLAGS.pieces)
-        )
+        windows = tfnlp.inspection.windows(ids, FLAGS.length, FLAGS.pieces)
+        norms[folder] = tfnlp.inspection.gradient_norms(model, windows)
     plots.plot_gradient_norms(norms, FLAGS.output)
     return norms
 
@@ -135,21 +127,16 @@ def draw_activations():
     if unit >= activations.shape[1]:
         raise InputError(f"unit={unit} must be from 0 to {activations.shape[1] - 1}.")
     logging.info("The activations are of unit %d.", unit)
-    plots.plot_activations(
-        tfnlp.inspection.running_texts(tokenizer, ids), activations[:, unit], FLAGS.output
-    )
+    pieces = tfnlp.inspection.running_texts(tokenizer, ids)
+    plots.plot_activations(pieces, activations[:, unit], FLAGS.output)
     return {"activations": activations}
 
 
 def main():
     check_flags()
-    check_writable(FLAGS.output)
     entry_point.load_tensorflow()
-    draw = {
-        "alignment": draw_alignment,
-        "gradients": draw_gradients,
-        "activations": draw_activations,
-    }
+    drawers = (draw_alignment, draw_gradients, draw_activations)
+    draw = dict(zip(PICTURES, drawers, strict=True))
     numbers = FLAGS.output.removesuffix(".png") + ".npz"
     np.savez(numbers, **draw[FLAGS.picture]())
     logging.info("Wrote %s, and the numbers to %s.", FLAGS.output, numbers)

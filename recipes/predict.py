@@ -20,9 +20,9 @@ import pathlib
 from absl import flags
 
 from distill import reports, runtime
-from recipes import entry_point
+from recipes import data_flags, entry_point
+from recipes.command_line import require_one
 from tfnlp import checkpoints, pipelines
-from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
@@ -34,10 +34,7 @@ flags.DEFINE_multi_string("ending", [], "A continuation of --text, for multiple 
 flags.DEFINE_string(
     "input", None, "File of inputs, in the format of the task's recipe or texts alone."
 )
-flags.DEFINE_string(
-    "text_column", None, "Column of the text; that of the task's recipe if not given."
-)
-flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
+data_flags.define_column_flags()
 flags.DEFINE_string("question_column", None, "Column of the question; `question` if not given.")
 flags.DEFINE_string(
     "prompt_column", None, "Column of the prompt in multiple choice; `prompt` if not given."
@@ -46,14 +43,10 @@ flags.DEFINE_list(
     "choice_columns", None, "Columns of the choices; choice0, choice1, ... if not given."
 )
 flags.DEFINE_string(
-    "label_column",
-    None,
-    "Column of the label; if not given `label` (or `score`) if the file has it; empty for none.",
+    "label_column", None, "Column of the label; `label` or `score` if not given; empty for none."
 )
 flags.DEFINE_bool(
-    "tagged",
-    None,
-    "Whether each line of --input has a word and its tag, not a text; detected if not given.",
+    "tagged", None, "Whether lines of --input have a word and its tag; detected if not given."
 )
 flags.DEFINE_string("positive_label", None, "Label whose F1 is reported.")
 flags.DEFINE_string("output_dir", None, "Folder to write predictions into.")
@@ -74,8 +67,7 @@ def model_of_flags():
 
 
 def main():
-    if bool(FLAGS.text or FLAGS.question or FLAGS.ending) == bool(FLAGS.input):
-        raise InputError("Give either --text or --input.")
+    require_one("input", "text", "question", "ending")
     if FLAGS.output_dir:
         check_writable(pathlib.Path(FLAGS.output_dir) / "summary.json")
     kind, labels, settings, load = model_of_flags()

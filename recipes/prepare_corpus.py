@@ -15,7 +15,7 @@ import os
 
 from absl import flags, logging
 
-from recipes import entry_point
+from recipes import data_flags, entry_point
 from tfnlp import corpora, text
 from tfnlp.utils.formatting import counted
 
@@ -32,25 +32,8 @@ flags.DEFINE_string(
     "Folder of a tokenizer, or of a model with one, or its name on Hugging Face's Hub.",
 )
 flags.DEFINE_string("output_dir", None, "Folder to write the corpus into.")
-flags.DEFINE_enum(
-    "documents",
-    "blank_lines",
-    ["blank_lines", "lines", "files"],
-    "Separator of documents in plain text: blank lines, lines (each line is a document) or files "
-    "(each file is one, and must fit in memory).",
-)
-flags.DEFINE_enum(
-    "sentences",
-    "split",
-    ["split", "lines"],
-    "Separator of sentences: rules for English and Korean (split), or lines. A sentence never "
-    "spans lines.",
-)
-flags.DEFINE_string(
-    "text_column",
-    "sentence",
-    "Column of the text in tables; in JSON also a path, such as page.text.",
-)
+data_flags.define_document_flags("blank_lines")
+data_flags.define_sentence_flag()
 flags.DEFINE_bool(
     "deduplicate",
     False,
@@ -58,10 +41,7 @@ flags.DEFINE_bool(
     "each document.",
 )
 flags.DEFINE_integer(
-    "shard_mb",
-    8,
-    "Megabytes of text in a shard. Each process holds one shard in memory.",
-    1,
+    "shard_mb", 8, "Megabytes of text in a shard. Each process holds one shard in memory.", 1
 )
 flags.DEFINE_integer("processes", None, "Processes; one for each core if not given.", 1)
 flags.mark_flags_as_required(["input", "tokenizer_dir", "output_dir"])
@@ -85,17 +65,11 @@ def main():
         counted(counts[f"{name}s"], name)
         for name in ("document", "sentence", "token", "duplicate")
     )
-    logging.info(
-        "%s holds %s of %s and %s, %.3f %% of them unknown; left out: %s, %s without text.",
-        FLAGS.output_dir,
-        documents,
-        sentences,
-        tokens,
-        100 * counts["unknown"] / counts["tokens"],
-        duplicates,
-        counted(counts["empty"], "document"),
-    )
-    corpora.warn_of_unknown(counts["unknown"] / counts["tokens"])
+    unknown, empty = counts["unknown"] / counts["tokens"], counted(counts["empty"], "document")
+    held = f"{documents} of {sentences} and {tokens}, {100 * unknown:.3f} % of them unknown"
+    left_out = f"{duplicates}, {empty} without text"
+    logging.info("%s holds %s; left out: %s.", FLAGS.output_dir, held, left_out)
+    corpora.warn_of_unknown(unknown)
 
 
 if __name__ == "__main__":

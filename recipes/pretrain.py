@@ -34,101 +34,12 @@ import pathlib
 
 from absl import flags, logging
 
-from recipes import data_flags, entry_point, model_flags, training_flags
-from recipes.command_line import group, no_effect
-from tfnlp import checkpoints, corpora, objectives, training
+from recipes import data_flags, entry_point, model_flags, objective_flags, training_flags
+from recipes.command_line import group, no_effect, refuse_beside
+from tfnlp import checkpoints, configs, objectives, training
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
-# The class of each objective in `tfnlp.objectives`.
-OBJECTIVES = {
-    "masked_lm": "MaskedLM",
-    "next_sentence": "NextSentence",
-    "sentence_order": "SentenceOrder",
-    "replaced_tokens": "ReplacedTokens",
-    "permutation_lm": "PermutationLM",
-    "causal_lm": "CausalLM",
-}
-# Flags that apply to some objectives only.
-MASKING = ("masked_share", "hide", "longest_span")
-OWN_FLAGS = {
-    "masked_lm": MASKING,
-    "next_sentence": MASKING,
-    "sentence_order": MASKING,
-    "replaced_tokens": ("masked_share", "generator_size", "discriminator_weight", "generator_dir"),
-    "permutation_lm": ("memory_length", "reuse_length", "predict_one_in"),
-    "causal_lm": ("memory_length",),
-}
-
-
-@group("Objective")
-def define_objective_flags():
-    """Define the flags of the objective."""
-    flags.DEFINE_enum("objective", "masked_lm", list(OBJECTIVES), "Pretraining objective.")
-    flags.DEFINE_float(
-        "masked_share",
-        None,
-        "Share of masked tokens; 0.15 if not given. Not with permutation_lm and causal_lm.",
-        0,
-        1,
-    )
-    flags.DEFINE_enum(
-        "hide",
-        None,
-        ["tokens", "words", "spans"],
-        "Unit of masking; if not given spans of words with sentence_order, else tokens. With "
-        "masked_lm, next_sentence and sentence_order.",
-    )
-    flags.DEFINE_integer(
-        "longest_span", None, "Most words in a span; 3 if not given. With --hide=spans.", 1
-    )
-    flags.DEFINE_float(
-        "generator_size",
-        None,
-        "Size of the generator, as a share of the width (ELECTRA; 0.25 if not given) or of the "
-        "layers (DeBERTa; 0.5). With replaced_tokens.",
-        0,
-        1,
-    )
-    flags.DEFINE_float(
-        "discriminator_weight",
-        None,
-        "Weight of the discriminator's loss; 50 if not given. With replaced_tokens.",
-        0,
-    )
-    flags.DEFINE_string(
-        "generator_dir",
-        None,
-        "Folder of the generator that was trained with the discriminator of --model_dir, such as "
-        "OUTPUT_DIR/generator of its run; if not given random weights, with embeddings that "
-        "start as the discriminator's. With replaced_tokens.",
-    )
-    define_memory_flags()
-
-
-def define_memory_flags():
-    """Define the flags of language models with a memory."""
-    flags.DEFINE_integer(
-        "memory_length",
-        None,
-        "Tokens of the memory that a segment takes over from the one before; no memory if not "
-        "given. With causal_lm (Transformer-XL) and permutation_lm. A recurrent network's state "
-        "is always taken over.",
-        1,
-    )
-    flags.DEFINE_integer(
-        "reuse_length",
-        None,
-        "Tokens between the starts of segments with a memory; half of --max_length if not given. "
-        "With permutation_lm.",
-        1,
-    )
-    flags.DEFINE_integer(
-        "predict_one_in",
-        None,
-        "K: one in K tokens is predicted; 6 if not given. With permutation_lm.",
-        1,
-    )
 
 
 @group("Corpus")
@@ -145,12 +56,7 @@ def define_corpus_flags():
         "dev", None, "Corpus, likewise, to evaluate on after each epoch; none if not given."
     )
     data_flags.define_document_flags("blank_lines")
-    flags.DEFINE_enum(
-        "sentences",
-        "split",
-        ["split", "lines"],
-        "Separator of sentences: rules for English and Korean (split), or lines.",
-    )
+    data_flags.define_sentence_flag()
     flags.mark_flag_as_required("corpus")
 
 
@@ -167,7 +73,7 @@ def define_step_flags():
     training_flags.define_on_nan_flag()
 
 
-define_objective_flags()
+objective_flags.define_flags()
 define_corpus_flags()
 model_flags.define_model_flags()
 training_flags.define_training_flags(epochs=1, learning_rate=1e-4)
@@ -175,89 +81,34 @@ define_step_flags()
 
 
 def check_flags():
-    """Raise an InputError for flags that conflict or have no effect."""
+    """Return the objective's settings; raise an InputError for flags that do not fit."""
     training_flags.training_config()
     model_flags.check_start_flags()
-    check_objective_flags()
-    check_family()
-    check_corpus_flags()
+    settings = objective_flags.read_settings()
+    if not FLAGS.model_dir:
+        check_family(settings.families)
+    if all(map(os.path.isdir, [*FLAGS.corpus, *(FLAGS.dev or [])])):
+        names = ("documents", "sentences", "text_column")
+        refuse_beside(names, f"corpus={FLAGS.corpus[0]}, which is prepared")
+    return settings
 
 
-def check_objective_flags():
-    """Raise an InputError for flags of another objective, or without a flag that they need."""
-    name = FLAGS.objective
-    for flag in {flag for known in OWN_FLAGS.values() for flag in known}:
-        if FLAGS[flag].value is not None and flag not in OWN_FLAGS[name]:
-            raise no_effect(flag, f"with objective={name}")
-    hide = FLAGS.hide or ("spans" if name == "sentence_order" else "tokens")
-    if FLAGS.longest_span is not None and hide != "spans":
-        raise no_effect("longest_span", f"with hide={hide}", "give hide=spans, or leave it out")
-    if FLAGS.reuse_length and not FLAGS.memory_length:
-        raise no_effect("reuse_length", "without a memory", "give a `memory_length`")
-    if FLAGS.generator_dir and not FLAGS.model_dir:
-        raise no_effect(
-            "generator_dir", "without the discriminator", "give its folder as `model_dir`"
-        )
-    if FLAGS.generator_dir and FLAGS.generator_size:
-        raise no_effect("generator_size", f"beside generator_dir={FLAGS.generator_dir}")
-
-
-def check_family():
-    """Raise an InputError if --family does not fit the objective."""
-    if FLAGS.model_dir or FLAGS.size:
-        return  # the family is known once the config is read
-    family, fit = (
-        (FLAGS.family or "bert").replace("-", "_"),
-        model_flags.FAMILIES_OF[FLAGS.objective],
-    )
-    if family not in fit:
+def check_family(families):
+    """Raise an InputError if a model from scratch does not fit the objective or its memory."""
+    config, family = model_flags.scratch_config(), FLAGS.family or FLAGS.size or "bert"
+    if not isinstance(config, tuple(configs.FAMILIES[name] for name in families)):
         raise InputError(
             f"objective={FLAGS.objective} does not fit the family {family}; give family="
-            f"{' or '.join(fit)}."
+            f"{' or '.join(families)}."
         )
-    if FLAGS.memory_length and family not in (*model_flags.WITH_MEMORY, *model_flags.RECURRENT):
-        (other,) = set(fit) & set(model_flags.WITH_MEMORY)
-        raise InputError(
-            f"memory_length={FLAGS.memory_length} does not fit the family {family}, which has no "
-            f"memory; give family={other}, or leave it out."
-        )
+    check_memory(config)
 
 
-def check_corpus_flags():
-    """Raise an InputError for text flags if all corpora are prepared ones."""
-    if not all(map(os.path.isdir, [*FLAGS.corpus, *(FLAGS.dev or [])])):
-        return
-    for flag in ("documents", "sentences", "text_column"):
-        if not FLAGS[flag].using_default_value:
-            raise no_effect(flag, f"on corpus={FLAGS.corpus[0]}, which is prepared")
-
-
-def make_objective():
-    """Build the objective of the flags.
-
-    Raises:
-        InputError: if the objective refuses its arguments.
-    """
-    name, names = FLAGS.objective, OWN_FLAGS[FLAGS.objective]
-    settings = {flag: FLAGS[flag].value for flag in names if FLAGS[flag].value is not None}
-    settings.pop("generator_dir", None)
-    if "masked_share" in settings:
-        settings["share"] = settings.pop("masked_share")
-    if "memory_length" in names:
-        settings |= memory_arguments(name, settings.pop("memory_length", None))
-    if name in ("next_sentence", "sentence_order"):
-        hide = {"hide": "spans"} if name == "sentence_order" else {}
-        settings = {"masked_lm": objectives.MaskedLM(**hide | settings)}
-    return getattr(objectives, OBJECTIVES[name])(**settings)
-
-
-def memory_arguments(name, length):
-    """Return the memory arguments of an objective, for a memory of `length` tokens or None."""
-    if name == "causal_lm":
-        return {"memory": length is not None}
-    if length and not FLAGS.reuse_length:
-        return {"reuse_length": FLAGS.max_length // 2}
-    return {}
+def check_memory(config):
+    """Raise an InputError for --memory_length with a model that has none, or its state alone."""
+    if FLAGS.memory_length and (config.recurrent or not config.has_memory):
+        why = "goes on from its state" if config.recurrent else "has no memory"
+        raise no_effect("memory_length", f"on a {configs.family_name(config)} model, which {why}")
 
 
 def read_start(objective):
@@ -267,18 +118,15 @@ def read_start(objective):
         InputError: if the flags, the config or the tokenizer do not fit the objective.
     """
     config, tokenizer = model_flags.read_start(read_texts, writes=FLAGS.objective == "causal_lm")
+    check_memory(config)
     if config.recurrent and FLAGS.objective == "causal_lm":
         # The memory of a recurrent network is its state.
-        if FLAGS.memory_length is not None:
-            where = "on a recurrent network, which goes on from its state"
-            raise no_effect("memory_length", where)
         objective = dataclasses.replace(objective, memory=True)
     elif objective.memory and config.has_memory:
         fields = {"memory_length": FLAGS.memory_length}
-        if hasattr(objective, "reuse_length"):
+        if hasattr(config, "reuse_length") and hasattr(objective, "reuse_length"):
             fields["reuse_length"] = objective.reuse_length
-        known = {field.name for field in dataclasses.fields(config)}
-        config = dataclasses.replace(config, **{k: fields[k] for k in fields.keys() & known})
+        config = dataclasses.replace(config, **fields)
     objective.check(config, tokenizer)
     return objective, config, tokenizer
 
@@ -294,14 +142,7 @@ def read_texts():
             f"corpus={FLAGS.corpus[0]} is a prepared corpus, of ids alone; give the "
             "`tokenizer_dir` that it was prepared with."
         )
-    texts = list(
-        corpora.read_documents(
-            corpora.find_files(FLAGS.corpus), FLAGS.documents, FLAGS.text_column
-        )
-    )
-    if not any(text.strip() for text in texts):
-        raise InputError(f"corpus={','.join(FLAGS.corpus)} holds no text; give files with text.")
-    return texts
+    return data_flags.read_documents(FLAGS.corpus)
 
 
 def read_corpus(paths, tokenizer):
@@ -312,10 +153,10 @@ def read_corpus(paths, tokenizer):
 
 
 def main():
-    check_flags()
+    settings = check_flags()
     config, run = training_flags.start_run()
     with training.make_strategy(FLAGS.strategy).scope():
-        objective, model_config, tokenizer = read_start(make_objective())
+        objective, model_config, tokenizer = read_start(settings.objective())
         model_flags.keep_tokenizer(run, tokenizer)
         started = training.start_models(
             objective,

@@ -24,9 +24,8 @@ from absl import flags, logging
 
 import tfnlp
 from recipes import entry_point, model_flags, training_flags
-from recipes.command_line import group
+from recipes.command_line import group, read_numbers, refuse_beside, refuse_without
 from tfnlp import checkpoints, generation, tasks, training
-from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
@@ -51,18 +50,14 @@ flags.mark_flags_as_required(["input", "output_dir"])
 @group("Prompts")
 def define_prompt_flags():
     flags.DEFINE_string(
-        "template",
-        None,
-        "Pattern of an example, with {text} and {label}; \\n is a line break.",
+        "template", None, "Pattern of an example, with {text} and {label}; \\n is a line break."
     )
     flags.DEFINE_string("separator", "\\n\\n", "Separator of examples.")
     flags.DEFINE_string(
         "instruction", "", "Text before the examples, such as a description of the task."
     )
     flags.DEFINE_list(
-        "label_words",
-        None,
-        "Words of the labels, such as 0=bad,1=good; the labels themselves if not given.",
+        "label_words", None, "Words of the labels, such as 0=bad,1=good; the labels if not given."
     )
     flags.DEFINE_list("shots", ["0"], "Numbers of examples in a prompt, such as 0,1,4.")
     flags.DEFINE_integer(
@@ -90,34 +85,24 @@ NOT_DECISIVE = ("shots", "draws", "batch_size")
 
 def check_flags():
     """Raise an InputError for conflicting flags."""
-    if not all(number.strip().isdecimal() for number in FLAGS.shots):
-        raise InputError(f"shots={','.join(FLAGS.shots)} must be whole numbers, such as 0,1,4.")
-    if FLAGS.train is None and any(int(number) for number in FLAGS.shots):
-        raise InputError(
-            f"shots={','.join(FLAGS.shots)} are drawn from labelled examples; give their file as "
-            "`train`."
-        )
-    if FLAGS.complete and FLAGS.label_words:
-        raise InputError("`label_words` are for choosing, not for complete=True; leave them out.")
+    if any(read_numbers("shots")):
+        refuse_without(["shots"], "train")
     if FLAGS.complete:
+        refuse_beside(["label_words"], "complete=true, which chooses no label")
         tasks.scoring_libraries()  # fail now, not after the generation
 
 
 def main():
     check_flags()
-
     pattern = (_unescaped(FLAGS[name].value) for name in ("template", "separator", "instruction"))
-    template, shots = (
-        generation.Template(*pattern),
-        sorted({int(number) for number in FLAGS.shots}),
-    )
+    template, shots = generation.Template(*pattern), sorted(set(read_numbers("shots")))
     path = os.path.join(FLAGS.output_dir, "prompted.json")
     check_writable(path)
     columns = {"text_column": FLAGS.text_column, "label_column": FLAGS.label_column}
     examples, pool = tfnlp.text.read_examples(FLAGS.input, **columns), []
-    words = (
-        {} if FLAGS.complete else generation.label_words(examples.label_names, FLAGS.label_words)
-    )
+    words = {}
+    if not FLAGS.complete:
+        words = generation.label_words(examples.label_names, FLAGS.label_words)
     texts, labels = (x[: FLAGS.count] for x in (examples.texts, _labels(examples, words)))
     if FLAGS.train:
         names = None if FLAGS.complete else examples.label_names
@@ -142,9 +127,13 @@ def main():
     )
     if FLAGS.complete:
         search = generation.Greedy() if FLAGS.beams == 1 else generation.Beam(FLAGS.beams)
-        sizes = {"max_new_tokens": FLAGS.max_new_tokens, "batch_size": FLAGS.batch_size}
         generator = generation.Generator(
-            model, tokenizer, search, **sizes, end_token=FLAGS.end_token
+            model,
+            tokenizer,
+            search,
+            max_new_tokens=FLAGS.max_new_tokens,
+            batch_size=FLAGS.batch_size,
+            end_token=FLAGS.end_token,
         )
         run.complete(generator, shots, FLAGS.draws, _unescaped(FLAGS.stop))
     else:

@@ -14,53 +14,44 @@ import pathlib
 from absl import flags, logging
 
 from distill import compression
-from recipes import data_flags, entry_point
+from recipes import data_flags, entry_point, model_flags
 from tfnlp import checkpoints, text
 from tfnlp.utils.files import check_writable, write_json
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("model_dir", None, "Folder of the model, or its name on the Hub.")
+model_flags.define_model_flag()
 flags.DEFINE_list(
     "text",
     None,
     "Files of texts, in the format of the task's recipe, such as a .conll of tagging or a .json "
-    "of "
-    "question answering; or .tsv, .csv, .jsonl or .txt, or with .gz.",
+    "of question answering; or .tsv, .csv, .jsonl or .txt, or with .gz.",
 )
-flags.DEFINE_string(
-    "text_column", None, "Column of the text; that of the task's recipe if not given."
-)
-flags.DEFINE_string("pair_column", None, "Column of the second text, if any.")
+data_flags.define_column_flags()
 flags.DEFINE_integer(
     "keep_tokens", None, "Most tokens to keep; all tokens of the texts if not given.", 1
 )
 flags.DEFINE_string("output_dir", None, "Folder to write the smaller model into.")
-flags.mark_flags_as_required(["model_dir", "text", "output_dir"])
+flags.mark_flags_as_required(["text", "output_dir"])
 
 
 def main():
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "config.json")
     entry_point.load_tensorflow()
-    texts = []
+    texts, columns = [], (FLAGS.text_column, FLAGS.pair_column)
     for path in FLAGS.text:
-        columns = FLAGS.text_column, FLAGS.pair_column
-        inputs = data_flags.read_inputs(path, FLAGS.model_dir, *columns)
-        texts += inputs.each_text()
+        texts += data_flags.read_inputs(path, FLAGS.model_dir, *columns).each_text()
     tokenizer = text.load_tokenizer(FLAGS.model_dir)
     head = checkpoints.read_head(FLAGS.model_dir)
     model = checkpoints.load_model(FLAGS.model_dir, head)
     smaller, pruned = compression.prune_vocabulary(model, tokenizer, texts, FLAGS.keep_tokens)
-    labels, settings = (
-        checkpoints.read_labels(FLAGS.model_dir),
-        checkpoints.read_task_settings(FLAGS.model_dir),
-    )
+    labels = checkpoints.read_labels(FLAGS.model_dir)
+    settings = checkpoints.read_task_settings(FLAGS.model_dir)
     # A language model does not use its pooler, but a later fine-tuning of it may.
     pooler = checkpoints.read_pooler(FLAGS.model_dir) if head == "masked_lm" else None
     checkpoints.save_model(smaller, folder, labels, pruned, settings, pooler=pooler)
-    figures = compression.compare_tokenizers(
-        tokenizer, pruned, texts
-    ) | compression.compare_models(model, smaller)
+    figures = compression.compare_tokenizers(tokenizer, pruned, texts)
+    figures |= compression.compare_models(model, smaller)
     write_json(folder / "figures.json", figures)
     for name, values in figures.items():
         shown = " to ".join(f"{value:,.6g}" for value in values)

@@ -10,20 +10,17 @@ import typing
 
 import yaml
 
+from recipes.input_checks import FILES
 from tfnlp.text.lines import check_file
-from tfnlp.utils.errors import InputError, spelt_alike
+from tfnlp.utils.errors import InputError, unknown_name
 from tfnlp.utils.hub import is_hub_name
 
-KEYS = ("recipe", "flags", "steps", "variants", "seeds", "base", "metrics")
+KEYS = ("steps", "variants", "seeds", "base", "metrics")
 STEP_KEYS = ("recipe", "flags", "name")
 # Flags that the sweep sets for each run.
-OWN = ("output_dir", "overwrite")
-# Flags that name files; flags of folders end in _dir.
-FILES = ("train", "dev", "test", "input", "model", "vocabulary_text", "vectors")
+SWEEP_FLAGS = ("output_dir", "overwrite")
 # YAML tags that are not read as strings.
 _KEPT_TAGS = ("null", "merge")
-# A name that is a valid folder name on any system.
-_NAME = re.compile(r"[\w+=-][\w.+=-]*")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +34,21 @@ class Step:
     name: str
     recipe: str
     flags: dict
+
+    def with_flags(self, changes):
+        """Return the step with other values of some flags; an empty one is left at its default."""
+        flags = {name: value for name, value in (self.flags | changes).items() if value}
+        return dataclasses.replace(self, flags=flags)
+
+    def filled(self, places):
+        """Return {flag: value} with {placeholder: value} filled in."""
+
+        def fill(text):  # not `str.format`, which would fail on other braces
+            for name, place in places.items():
+                text = text.replace(f"{{{name}}}", str(place))
+            return text
+
+        return {name: fill(value) for name, value in self.flags.items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,39 +81,34 @@ class Sweep:
         variants: {name: list of `Step`}.
         seeds: a list of integers.
         base: the variant that the others are compared with.
-        metrics: the names of the metrics to show, or None.
+        metrics: the names of the metrics to show; empty for a selection.
     """
 
     path: pathlib.Path
     variants: dict
     seeds: list
     base: str
-    metrics: list | None = None
+    metrics: list
 
     def runs(self, folder):
-        """Return the runs in order: all variants with the first seed, then with the next one.
+        """Return the runs below a folder: all variants with the first seed, then the next one."""
+        folder, runs = pathlib.Path(folder), []
+        for seed in self.seeds:
+            for name, steps in self.variants.items():
+                place = folder / name / f"seed_{seed}"
+                places = {"run": place, "sweep": folder, "variant": name, "seed": seed}
+                whole = [
+                    dataclasses.replace(
+                        step, flags=step.filled(places) | {"output_dir": str(place / step.name)}
+                    )
+                    for step in steps
+                ]
+                runs.append(Run(name, seed, place, whole))
+        return runs
 
-        Args:
-            folder: the sweep's folder.
-        """
-        folder = pathlib.Path(folder)
-        return [
-            self._run(name, steps, seed, folder)
-            for seed in self.seeds
-            for name, steps in self.variants.items()
-        ]
-
-    def _run(self, name, steps, seed, folder):
-        run_folder = folder / name / f"seed_{seed}"
-        places = {"run": run_folder, "sweep": folder, "variant": name, "seed": seed}
-
-        def whole(step):
-            flags = {key: _filled(value, places) for key, value in step.flags.items()}
-            return dataclasses.replace(
-                step, flags=flags | {"output_dir": str(run_folder / step.name)}
-            )
-
-        return Run(name, seed, run_folder, [whole(step) for step in steps])
+    def place(self, variant, step):
+        """Return the place of a variant's step in messages."""
+        return f"{self.path}, variant {variant!r}, {step.name}"
 
 
 def read_sweep(path):
@@ -111,29 +118,26 @@ def read_sweep(path):
         InputError: if the file is missing or malformed, or has no table of variants.
     """
     path = pathlib.Path(path)
-    content = _read(path)
-    _check_keys(f"{path}", content, KEYS)
-    table = content.get("variants")
-    if not isinstance(table, dict) or not table:
-        raise InputError(
-            f"{path} has no table of `variants`; give each a name, and under it its flags."
-        )
-    common = _common_steps(path, content)
+    content = _mapping(f"{path}", _read_yaml(path))
+    _mapping(f"{path}", content, KEYS if "steps" in content else ("recipe", "flags", *KEYS))
+    common = _steps(f"{path}", content)
     variants = {}
-    for name, value in table.items():
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise InputError(
-                f"{path}: the variant {name!r} names a folder; use letters, digits, _, -, +, = "
-                "and . alone."
-            )
-        variants[name] = _variant(f"{path}, variant {name!r}", value, common)
+    for name, value in _mapping(f"{path}: `variants`", content.get("variants") or "").items():
+        place = f"{path}, variant {name!r}"
+        _check_folder_name(place, name)
+        value = _mapping(place, value)
+        if "steps" in value:
+            variants[name] = _steps(place, _mapping(place, value, ("steps",)))
+        else:
+            variants[name] = _changed_steps(place, common, value)
     base = content.get("base") or next(iter(variants))
     if base not in variants:
-        raise InputError(f"{path}: base={base!r} is none of the variants ({', '.join(variants)}).")
-    metrics = content.get("metrics")
-    if isinstance(metrics, str):
-        metrics = [name.strip() for name in metrics.split(",") if name.strip()]
-    return Sweep(path, variants, _seeds(path, content.get("seeds", ["0"])), base, metrics or None)
+        raise unknown_name(f"{path}: base", base, variants)
+    seeds = _as_list(content.get("seeds", "0"))
+    if not all(map(str.isdecimal, seeds)) or not len({*map(int, seeds)}) == len(seeds) > 0:
+        raise InputError(f"{path}: `seeds` must be different whole numbers, such as [0, 1, 2].")
+    metrics = _as_list(content.get("metrics") or [])
+    return Sweep(path, variants, [*map(int, seeds)], base, metrics)
 
 
 def check_sweep(sweep, with_files=True):
@@ -151,40 +155,26 @@ def check_sweep(sweep, with_files=True):
             missing file (the message names sweep file and variant); or if there are several
             seeds, but a variant's runs do not depend on them.
     """
-    by_recipe = {}
-    for name, steps in sweep.variants.items():
-        for step in steps:
-            by_recipe.setdefault(step.recipe, []).append((name, step))
-    with_seed = set()
-    for recipe, uses in by_recipe.items():
-        # Placeholders are filled with an arbitrary folder and seed for the check.
-        places = {"run": "run", "sweep": "sweep", "seed": sweep.seeds[0]}
-        lines = [
-            {k: _filled(v, places | {"variant": name}) for k, v in step.flags.items()}
-            | {"output_dir": "run"}
-            for name, step in uses
+    with_seed = _check_flags(sweep)
+    if with_files:
+        for variant, steps in sweep.variants.items():
+            for step in steps:
+                _check_places(sweep.place(variant, step), step.flags)
+    variants = {
+        name: [
+            step.with_flags({"seed": "{seed}"} | step.flags if step.recipe in with_seed else {})
+            for step in steps
         ]
-        knows, errors = _ask(recipe, lines)
-        with_seed |= {recipe} if "seed" in knows else set()
-        for (name, step), error in zip(uses, errors, strict=True):
-            if error:
-                raise InputError(f"{sweep.path}, variant {name!r}, {step.name}: {error}")
-            for flag, value in step.flags.items() if with_files else ():
-                _check_place(f"{sweep.path}, variant {name!r}, {step.name}", flag, value)
-
-    def seeded(step):
-        seed = {"seed": "{seed}"} if step.recipe in with_seed else {}
-        return dataclasses.replace(step, flags=seed | step.flags)
-
-    variants = {name: [seeded(s) for s in steps] for name, steps in sweep.variants.items()}
+        for name, steps in sweep.variants.items()
+    }
     for name, steps in variants.items():
-        if len(sweep.seeds) > 1 and not any(map(_takes_seed, steps)):
-            fixed = any("seed" in step.flags for step in steps)
-            why = "its flags fix one" if fixed else "none of its recipes has a seed"
-            mend = "leave `seed` out of them" if fixed else "leave `seeds` out"
+        # The cache's folder does not affect the result.
+        values = [v for step in steps for flag, v in step.flags.items() if flag != "cache_dir"]
+        if len(sweep.seeds) > 1 and not any("{seed}" in value for value in values):
             raise InputError(
-                f"{sweep.path}, variant {name!r}: the file has {len(sweep.seeds)} seeds, but "
-                f"{why}, so that all runs would be the same; {mend}."
+                f"{sweep.path}, variant {name!r}: the file has {len(sweep.seeds)} seeds, but no "
+                "step reads one, so that all runs would be the same; leave `seeds` out, or a "
+                "`seed` out of the flags."
             )
     return dataclasses.replace(sweep, variants=variants)
 
@@ -196,167 +186,121 @@ def recipes():
     return sorted({*names} - {"demo", "sweep"})
 
 
-def _takes_seed(step):
-    # The cache's folder does not affect the result.
-    return any("{seed}" in value for name, value in step.flags.items() if name != "cache_dir")
-
-
-def _filled(text, places):
-    # Not `str.format`, which would fail on other braces.
-    for name, place in places.items():
-        text = text.replace(f"{{{name}}}", str(place))
-    return text
-
-
-def _common_steps(path, content):
-    """Return the steps shared by variants without steps of their own, or None."""
-    if "steps" in content:
-        if "recipe" in content or "flags" in content:
-            raise InputError(
-                f"{path} has `steps`, which name their own recipes and flags; leave `recipe` and "
-                "`flags` out beside them."
-            )
-        return _steps(f"{path}", content["steps"])
-    if "recipe" not in content:
-        if "flags" in content:
-            raise InputError(f"{path} has `flags`, but no `recipe` that takes them.")
-        return None
-    step = {key: content[key] for key in ("recipe", "flags") if key in content}
-    return _steps(f"{path}", [step])
-
-
-def _variant(place, content, common):
-    """Return a variant's steps: its own, or the common ones with its flags."""
+def _mapping(place, content, keys=None):
+    """Return a mapping, empty for None; raise an InputError for other content or unknown keys."""
     content = {} if content is None else content
     if not isinstance(content, dict):
-        raise InputError(f"{place} must be a mapping of flags, not {content!r}.")
-    if "steps" in content:
-        if len(content) > 1:
-            other = next(key for key in content if key != "steps")
-            raise InputError(f"{place} has `steps` of its own; give {other!r} within them.")
-        return _steps(place, content["steps"])
-    if common is None:
-        raise InputError(f"{place} has no `steps`, and the file no `recipe`; give one of them.")
-    steps = {step.name: step for step in common}
-    first = common[0].name
-    changes = {name: {} for name in steps}
-    for key, value in content.items():
-        if not isinstance(value, dict):
-            changes[first][key] = value
-        elif key in steps:
-            changes[key] |= value
-        else:
-            raise InputError(
-                f"{place}: {key!r} has flags under it, but is no step ({', '.join(steps)})."
-            )
-    return [
-        dataclasses.replace(step, flags=_flags(place, step.flags | changes[step.name]))
-        for step in common
-    ]
+        raise InputError(f"{place} must be a mapping, not {content!r}.")
+    for key in content if keys else ():
+        if key not in keys:
+            raise unknown_name(f"{place}: key", key, keys)
+    return content
+
+
+def _check_folder_name(place, name):
+    if not isinstance(name, str) or not re.fullmatch(r"[\w+=-][\w.+=-]*", name):
+        raise InputError(
+            f"{place}: {name!r} names a folder; use letters, digits, _, -, +, = and . alone."
+        )
+
+
+def _as_list(content):
+    """Return a list of words, from a list or a text with commas."""
+    words = content.split(",") if isinstance(content, str) else content
+    return [str(word).strip() for word in words if word]
 
 
 def _steps(place, content):
-    if not isinstance(content, list) or not content:
-        raise InputError(f"{place}: `steps` must be a list of recipes with their `flags`.")
-    steps, known = [], recipes()
-    for number, step in enumerate(content, 1):
-        here = f"{place}, step {number}"
-        if not isinstance(step, dict) or not isinstance(step.get("recipe"), str):
-            raise InputError(f"{here} must be a mapping with a `recipe` and its `flags`.")
-        _check_keys(here, step, STEP_KEYS)
-        recipe, flags = step["recipe"], step.get("flags") or {}
+    """Return the steps of a mapping with `steps`, or with one step's `recipe` and `flags`."""
+    one = {key: content[key] for key in ("recipe", "flags") if key in content}
+    steps, known = {}, recipes()
+    for number, step in enumerate(content.get("steps") or [one] * bool(one), 1):
+        here = f"{place}, step {number}" if "steps" in content else place
+        step = _mapping(here, step, STEP_KEYS)
+        recipe = step.get("recipe")
         if recipe not in known:
-            raise InputError(
-                f"{here}: there is no recipe {recipe!r}{spelt_alike(recipe, known)}; known are "
-                f"{', '.join(known)}."
-            )
-        if not isinstance(flags, dict):
-            raise InputError(f"{here}: `flags` must be a mapping, not {flags!r}.")
+            raise unknown_name(f"{here}: recipe", recipe, known)
         name = step.get("name") or recipe
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise InputError(f"{here}: name={name!r} names a folder; use letters, digits and _.")
-        if name in [s.name for s in steps]:
+        _check_folder_name(here, name)
+        if name in steps:
             raise InputError(f"{here}: there is a step {name!r} already; give one another `name`.")
-        steps.append(Step(name, recipe, _flags(here, flags)))
-    return steps
+        flags = _mapping(f"{here}: `flags`", step.get("flags"))
+        steps[name] = Step(name, recipe, {}).with_flags(_flags(here, flags))
+    return list(steps.values())
+
+
+def _changed_steps(place, common, content):
+    """Return the common steps with a variant's flags: of the first step, or by a step's name."""
+    if not common:
+        raise InputError(f"{place} has no `steps`, and the file no `recipe`; give one of them.")
+    names = [step.name for step in common]
+    changes = {name: {} for name in names}
+    for key, value in content.items():
+        if not isinstance(value, dict):
+            changes[names[0]][key] = value
+        elif key in names:
+            changes[key] |= value
+        else:
+            raise unknown_name(f"{place}: step", key, names)
+    return [step.with_flags(_flags(place, changes[step.name])) for step in common]
 
 
 def _flags(place, content):
-    """Return the flags as strings, without empty ones, which keep their defaults."""
+    """Return flags as strings; empty for those that keep their defaults."""
     flags = {}
     for name, value in content.items():
-        if name in OWN:
+        if name in SWEEP_FLAGS:
             raise InputError(f"{place}: --{name} is the sweep's own; leave it out.")
-        if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
-            value = ",".join(value)
-        if not isinstance(value, str | None):
+        if isinstance(value, dict):
             raise InputError(f"{place}: --{name} must be one value, or a list of values.")
-        if value:
-            flags[name] = value
+        flags[name] = ",".join(map(str, value)) if isinstance(value, list) else value or ""
     return flags
 
 
-def _seeds(path, content):
-    content = content if isinstance(content, list) else [content]
-    if not content or not all(isinstance(s, str) and s.isdecimal() for s in content):
-        raise InputError(f"{path}: `seeds` must be a list of whole numbers, such as [0, 1, 2].")
-    seeds = [int(seed) for seed in content]
-    if len({*seeds}) < len(seeds):
-        raise InputError(f"{path}: one of the `seeds` is there twice; give each once.")
-    return seeds
+def _check_flags(sweep):
+    """Check flags by their recipes; return the names of the recipes that have a seed.
+
+    Flags are global, so each recipe's flags are defined in a separate process. An arbitrary
+    folder and seed stand for the placeholders.
+    """
+    places, uses, with_seed = {"run": "run", "sweep": "sweep", "seed": sweep.seeds[0]}, {}, set()
+    for variant, steps in sweep.variants.items():
+        for step in steps:
+            flags = step.filled(places | {"variant": variant}) | {"output_dir": "run"}
+            uses.setdefault(step.recipe, {})[sweep.place(variant, step)] = flags
+    for recipe, flags_by_place in uses.items():
+        command = [sys.executable, "-m", "recipes.flag_check", recipe]
+        lines = json.dumps([*flags_by_place.values()])
+        answer = json.loads(subprocess.check_output(command, input=lines, text=True))
+        for place, error in zip(flags_by_place, answer["errors"], strict=True):
+            if error:
+                raise InputError(f"{place}: {error}")
+        with_seed |= {recipe} if "seed" in answer["flags"] else set()
+    return with_seed
 
 
-def _check_keys(place, content, keys):
-    for key in content:
-        if key not in keys:
-            raise InputError(
-                f"{place}: there is no `{key}`{spelt_alike(key, keys)}; known are "
-                f"{', '.join(keys)}."
-            )
-
-
-def _check_place(place, flag, value):
+def _check_places(place, flags):
     """Raise an InputError for a missing file or folder; a value with a placeholder passes."""
-    is_folder = flag.endswith("_dir") and flag != "cache_dir"
-    if "{" in value or not (is_folder or flag in FILES):
-        return
-    for part in value.split(","):
-        there = pathlib.Path(part).exists() or (is_folder and is_hub_name(part))
-        if not there:
-            kind = "folder" if is_folder else "file"
-            raise InputError(f"{place}: --{flag}={part} is no {kind}; check the path.")
+    for flag, value in flags.items():
+        is_folder = flag.endswith("_dir") and flag != "cache_dir"
+        if "{" in value or not (is_folder or flag in (*FILES, "model", "vectors")):
+            continue
+        for part in value.split(","):
+            if not pathlib.Path(part).exists() and not (is_folder and is_hub_name(part)):
+                kind = "folder" if is_folder else "file"
+                raise InputError(f"{place}: --{flag}={part} is no {kind}; check the path.")
 
 
-def _ask(recipe, lines):
-    """Return the names of a recipe's flags, and an error or None for each command line."""
-    # Flags are global, so each recipe's flags are defined in a separate process.
-    done = subprocess.run(
-        [sys.executable, "-m", "recipes.flag_check", recipe],
-        input=json.dumps(lines),
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    answer = json.loads(done.stdout)
-    return answer["flags"], answer["errors"]
-
-
-def _read(path):
+def _read_yaml(path):
     """Read a YAML file (or JSON, which is YAML), with all scalars as the strings in it."""
     check_file(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        content = yaml.load(text, _TextLoader)
-    except UnicodeDecodeError as e:
-        raise InputError(f"{path} is not UTF-8 text (byte {e.start}); save it as UTF-8.") from None
-    except yaml.MarkedYAMLError as e:
-        line = f", line {e.problem_mark.line + 1}" if e.problem_mark else ""
-        raise InputError(f"{path}{line}: not valid YAML ({e.problem}).") from None
+        return yaml.load(path.read_bytes(), _TextLoader)
     except yaml.YAMLError as e:
-        raise InputError(f"{path}: not valid YAML ({' '.join(str(e).split())}).") from None
-    if not isinstance(content, dict):
-        raise InputError(f"{path} must be a mapping with `recipe`, `flags` and `variants`.")
-    return content
+        mark = getattr(e, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        problem = getattr(e, "problem", None) or " ".join(str(e).split())
+        raise InputError(f"{path}{line}: not valid YAML ({problem}).") from None
 
 
 class _TextLoader(yaml.SafeLoader):

@@ -1,6 +1,5 @@
 """Execution of a sweep's runs: each step is a separate process and runs once."""
 
-import contextlib
 import os
 import pathlib
 import statistics
@@ -36,38 +35,50 @@ def run_sweep(sweep, folder):
     """
     check_runs(sweep, folder)
     runs, folder = sweep.runs(folder), pathlib.Path(folder)
-    with _alone(folder) as lock:
+    folder.mkdir(parents=True, exist_ok=True)
+    refusal = (
+        f"{folder} is in use by another sweep, or by a step that one left running; wait until it "
+        "ends."
+    )
+    # The steps inherit the lock, so they still hold it if the sweep is killed.
+    lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+    with held_alone(lock, refusal):
         left = [run for run in runs if not _finished(run)]
-        if len(left) < len(runs):
-            logging.info("%d of %d runs are finished already.", len(runs) - len(left), len(runs))
-        failed = []
-        for done, run in enumerate(left):
-            number = len(runs) - len(left) + done + 1
-            logging.info("[%d/%d] %s ...", number, len(runs), run.name)
+        finished, failed = len(runs) - len(left), []
+        if finished:
+            logging.info("%d of %d runs are finished already.", finished, len(runs))
+        for number, run in enumerate(left, 1):
+            logging.info("[%d/%d] %s ...", finished + number, len(runs), run.name)
             start = time.monotonic()
             error = _run(run, lock)
             took = shown_time(time.monotonic() - start)
             if error:
                 failed.append(run.name)
                 logging.warning("%s failed after %s: %s", run.name, took, error)
-                continue
-            ahead = [r for r in left[done + 1 :] if not _finished(r)]
-            logging.info("%s took %s%s.", run.name, took, _time_left(runs, ahead))
+            else:
+                ahead = _time_left(runs, left[number:])
+                logging.info("%s took %s%s.", run.name, took, ahead)
     return failed
 
 
 def check_runs(sweep, folder):
-    """Check that the runs in a folder belong to a sweep.
-
-    Args:
-        sweep: a checked `recipes.sweep_file.Sweep`.
-        folder: of its runs.
-
-    Raises:
-        InputError: if a finished step had other flags.
-    """
+    """Raise an InputError if a finished step in a folder had other flags than a checked sweep."""
     for run in sweep.runs(folder):
-        _check_same(sweep, run, str(folder))
+        for step in run.steps:
+            record = _record(run, step)
+            if "seconds" not in record:
+                continue  # an unfinished recipe checks its flags when it resumes
+            there, here = ({"recipe": x["recipe"]} | x["flags"] for x in (record, vars(step)))
+            # The folder may have moved since, or may be given by another path.
+            old = str(pathlib.Path(there["output_dir"]).parents[2])
+            for name in sorted(there.keys() | here):
+                before, now = there.get(name), here.get(name)
+                if now not in (before, before and before.replace(old, str(folder))):
+                    raise InputError(
+                        f"{sweep.path}, variant {run.variant!r}: {run.folder} holds {step.name} "
+                        f"with {name}={before!r}, here it is {now!r}; give the variant another "
+                        "name, or delete that folder."
+                    )
 
 
 def read_figures(run):
@@ -79,12 +90,10 @@ def read_figures(run):
     figures = {}
     for step in run.steps if _finished(run) else ():
         place = run.folder / step.name
-        for name in FIGURES:
-            if (place / name).exists():
-                figures |= _numbers(read_json(place / name))
-        files = list(place.glob("*.tflite"))
-        if files:
-            figures["file_mb"] = files[0].stat().st_size / 1e6
+        for path in map(place.joinpath, FIGURES):
+            figures |= _numbers(read_json(path)) if path.exists() else {}
+        for path in place.glob("*.tflite"):
+            figures["file_mb"] = path.stat().st_size / 1e6
     return figures
 
 
@@ -110,14 +119,13 @@ def _numbers(values, prefix=""):
 def _run(run, lock):
     """Run the unfinished steps of a run; return an error message, or None."""
     for step in run.steps:
-        if _step_finished(run, step):
+        if "seconds" in _record(run, step):
             continue
         record = {"recipe": step.recipe, "flags": step.flags}
         write_json(_record_path(run, step), record)
         flags = [f"--{name}={value}" for name, value in step.flags.items()]
         log, start = run.folder / f"{step.name}.log", time.monotonic()
         with open(log, "ab") as file:
-            # The step inherits the lock, so it still holds it if the sweep is killed.
             status = run_command(
                 recipe_command(step.recipe, flags),
                 stdin=subprocess.DEVNULL,
@@ -151,31 +159,8 @@ def _record(run, step):
     return read_json(path) if path.exists() else {}
 
 
-def _step_finished(run, step):
-    return "seconds" in _record(run, step)
-
-
 def _finished(run):
-    return all(_step_finished(run, step) for step in run.steps)
-
-
-def _check_same(sweep, run, folder):
-    for step in run.steps:
-        record = _record(run, step)
-        if "seconds" not in record:
-            continue  # an unfinished recipe checks its flags when it resumes
-        there = {"recipe": record["recipe"]} | record["flags"]
-        # The folder may have moved since, or may be given by another path.
-        old = str(pathlib.Path(there["output_dir"]).parents[2])
-        here = {"recipe": step.recipe} | step.flags
-        for name in sorted(there.keys() | here):
-            before, now = there.get(name), here.get(name)
-            if now not in (before, before and before.replace(old, folder)):
-                raise InputError(
-                    f"{sweep.path}, variant {run.variant!r}: {run.folder} holds {step.name} with "
-                    f"{name}={before!r}, here it is {now!r}; give the variant "
-                    "another name, or delete that folder."
-                )
+    return all("seconds" in _record(run, step) for step in run.steps)
 
 
 def _time_left(runs, ahead):
@@ -190,16 +175,3 @@ def _time_left(runs, ahead):
     usual = statistics.fmean(s for durations in seconds.values() for s in durations)
     left = sum(statistics.fmean(seconds.get(run.variant, [usual])) for run in ahead)
     return f", about {shown_time(left)} left"
-
-
-@contextlib.contextmanager
-def _alone(folder):
-    """Yield a locked file descriptor that only one sweep and its steps can hold."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
-    refusal = (
-        f"{folder} is in use by another sweep, or by a step that one left running; wait until it "
-        "ends."
-    )
-    with held_alone(lock, refusal):
-        yield lock

@@ -4,52 +4,14 @@ import pathlib
 
 from recipes.sweep_runs import read_figures
 from tfnlp.plots import plot_variants
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import unknown_name
 from tfnlp.utils.files import write_text
+from tfnlp.utils.formatting import aligned
 from tfnlp.utils.seed_statistics import summarise_variants
 
 # Metrics shown by default, if present: the first score with each prefix, and the others.
 SCORES = ("dev_", "test_")
 OTHERS = ("share_of_teacher", "accuracy", "parameters", "file_mb")
-
-
-def read_runs(sweep, folder):
-    """Read the metrics of all finished runs, {variant: {seed: {name: number}}}.
-
-    Args:
-        sweep: a `recipes.sweep_file.Sweep`.
-        folder: the sweep's folder.
-    """
-    runs = {name: {} for name in sweep.variants}
-    for run in sweep.runs(folder):
-        figures = read_figures(run)
-        if figures:
-            runs[run.variant][run.seed] = figures
-    return runs
-
-
-def choose_metrics(sweep, runs):
-    """Return the names of the metrics to show.
-
-    These are the sweep's `metrics`, or else the first score of each split, the share of the
-    teacher's score, the accuracy and the sizes.
-
-    Raises:
-        InputError: if the sweep names a metric that no run has.
-    """
-    names = list(dict.fromkeys(n for seeds in runs.values() for f in seeds.values() for n in f))
-    if not names:
-        return []
-    for name in sweep.metrics or []:
-        if name not in names:
-            raise InputError(
-                f"{sweep.path}: no run has the figure {name!r} of `metrics`; there are "
-                f"{', '.join(names)}."
-            )
-    if sweep.metrics:
-        return sweep.metrics
-    scores = [next((n for n in names if n.startswith(begin)), None) for begin in SCORES]
-    return [n for n in [*scores, *OTHERS] if n in names]
 
 
 def write_table(sweep, folder):
@@ -58,18 +20,32 @@ def write_table(sweep, folder):
     Args:
         sweep: a `recipes.sweep_file.Sweep`.
         folder: the sweep's folder.
+
+    Raises:
+        InputError: if the sweep names a metric that no run has.
     """
-    folder = pathlib.Path(folder)
-    runs = read_runs(sweep, folder)
-    metrics = choose_metrics(sweep, runs)
-    if not metrics:
+    runs = {name: {} for name in sweep.variants}  # {variant: {seed: {name: number}}}
+    for run in sweep.runs(folder):
+        if figures := read_figures(run):
+            runs[run.variant][run.seed] = figures
+    names = [*dict.fromkeys(n for seeds in runs.values() for f in seeds.values() for n in f)]
+    if not names:
         print("No run is finished yet.")
         return
-    summary = summarise_variants(runs, sweep.base, metrics)
+    metrics = sweep.metrics or _default_metrics(names)
+    for name in metrics:
+        if name not in names:
+            raise unknown_name(f"{sweep.path}: metrics", name, names)
+    summary, folder = summarise_variants(runs, sweep.base, metrics), pathlib.Path(folder)
     _print_table(sweep, runs, summary, metrics)
     write_text(folder / "table.tsv", _tsv(_summary_rows(runs, summary, metrics)))
-    write_text(folder / "runs.tsv", _tsv(_run_rows(runs)))
+    write_text(folder / "runs.tsv", _tsv(_run_rows(runs, names)))
     plot_variants(runs, summary, sweep.base, folder / "variants.png")
+
+
+def _default_metrics(names):
+    scores = [next((n for n in names if n.startswith(begin)), None) for begin in SCORES]
+    return [name for name in [*scores, *OTHERS] if name in names]
 
 
 def _print_table(sweep, runs, summary, metrics):
@@ -78,9 +54,7 @@ def _print_table(sweep, runs, summary, metrics):
         count = len(runs[name])
         cells = [_cell(figures[metric], count) for metric in metrics]
         rows.append([f"{name} (base)" if name == sweep.base else name, str(count), *cells])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip())
+    print(*aligned(rows), sep="\n")
     print("Means over seeds ± standard error; in brackets the difference to the base, by seed.")
     if any(" of " in cell for row in rows[1:] for cell in row[2:]):
         print(
@@ -121,8 +95,7 @@ def _summary_rows(runs, summary, metrics):
         yield row
 
 
-def _run_rows(runs):
-    names = list(dict.fromkeys(n for seeds in runs.values() for f in seeds.values() for n in f))
+def _run_rows(runs, names):
     yield ["variant", "seed", *names]
     for variant, seeds in runs.items():
         for seed, figures in seeds.items():

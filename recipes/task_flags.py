@@ -20,9 +20,7 @@ def define_classification_data_flags():
         "label_column", "label", "Column of the label; in JSON also a path, such as labels.label."
     )
     flags.DEFINE_list(
-        "labels",
-        None,
-        "Labels in the order of their ids; the sorted labels of --train if not given.",
+        "labels", None, "Labels in the order of their ids; those of --train, sorted, if not given."
     )
 
 
@@ -48,9 +46,7 @@ def define_answerer_flags():
         "max_question_length", 64, "Longest question in tokens; the rest is cut.", 1
     )
     flags.DEFINE_bool(
-        "null_answers",
-        False,
-        "Allow questions without an answer in the text (SQuAD 2.0).",
+        "null_answers", False, "Allow questions without an answer in the text (SQuAD 2.0)."
     )
     flags.DEFINE_integer("n_best", 5, "Answers to write for each question.", 1)
 
@@ -59,9 +55,7 @@ def define_answerer_flags():
 def define_tagger_flags():
     """Define the flags of tagging."""
     flags.DEFINE_string(
-        "comment_prefix",
-        None,
-        "Prefix of comment lines; that of CoNLL and KLUE if not given.",
+        "comment_prefix", None, "Prefix of comment lines; that of CoNLL and KLUE if not given."
     )
     flags.DEFINE_integer("stride", 32, "Tokens that a window shares with the one before.", 0)
 

@@ -18,17 +18,35 @@ same command resumes a stopped or killed run, which ends with the same weights. 
 language models of other families (GPT-2, Transformer-XL).
 """
 
+import dataclasses
+
 from absl import flags, logging
 
 import tfnlp
-from recipes import data_flags, entry_point, model_flags, training_flags
+from recipes import data_flags, dataclass_flags, entry_point, model_flags, training_flags
 from recipes.command_line import group, refuse_beside
-from tfnlp import corpora, objectives, training
+from tfnlp import configs, corpora, objectives, training
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import setting
 
 FLAGS = flags.FLAGS
 # Largest vocabulary by kind of tokenizer.
 SIZES = {"characters": 2000, "bpe": 8000}
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    """Sizes of the network, as in `RecurrentConfig`."""
+
+    cell: str = setting("lstm", "Cell of the network.", choices=("lstm", "gru", "rnn"))
+    num_layers: int = setting(1, "Layers of the network.", low=1)
+    hidden_dim: int = setting(512, "Width of embeddings and states.", low=1)
+    dropout: float = setting(
+        0.1, "Dropout rate of embeddings and of each layer's output.", low=0, high=1
+    )
+    tie_embeddings: bool = setting(
+        True, "Share the weights of the output layer and the embeddings."
+    )
 
 
 @group("Corpus")
@@ -50,28 +68,15 @@ def define_corpus_flags():
 @group("Model")
 def define_model_flags():
     """Define the flags of the network and its tokenizer."""
-    flags.DEFINE_enum("cell", "lstm", ["lstm", "gru", "rnn"], "Cell of the network.")
-    flags.DEFINE_integer("num_layers", 1, "Layers of the network.", 1)
-    flags.DEFINE_integer("hidden_dim", 512, "Width of embeddings and states.", 1)
-    flags.DEFINE_float(
-        "dropout", 0.1, "Dropout rate of embeddings and of each layer's output.", 0, 1
-    )
-    flags.DEFINE_bool(
-        "tie_embeddings", True, "Share the weights of the output layer and the embeddings."
-    )
+    dataclass_flags.define(Network)
     flags.DEFINE_enum(
         "tokenizer", None, list(SIZES), "Kind of tokenizer; characters if not given."
     )
     flags.DEFINE_integer(
-        "vocabulary_size",
-        None,
-        "Largest vocabulary to train; if not given 2000, or 8000 for bpe.",
-        10,
+        "vocabulary_size", None, "Largest vocabulary; if not given 2000, or 8000 for bpe.", 10
     )
     flags.DEFINE_string(
-        "tokenizer_dir",
-        None,
-        "Folder of a tokenizer from train_tokenizer; trained on --corpus if not given.",
+        "tokenizer_dir", None, "Folder of a tokenizer; trained on --corpus if not given."
     )
 
 
@@ -91,31 +96,11 @@ def check_flags():
         refuse_beside(("tokenizer", "vocabulary_size"), f"{flag}, whose tokenizer has its own")
 
 
-def read_documents(paths):
-    """Read the documents of files, without blank ones.
-
-    Raises:
-        InputError: if the files hold no text.
-    """
-    documents = corpora.read_documents(
-        corpora.find_files(paths), FLAGS.documents, FLAGS.text_column
-    )
-    texts = [text for text in documents if text.strip()]
-    if not texts:
-        raise InputError(f"{','.join(paths)} holds no text; give files with text.")
-    return texts
-
-
-def make_tokenizer(texts):
-    """Load the tokenizer of --tokenizer_dir or of a resumed run, or train one."""
-    if FLAGS.tokenizer_dir:
-        return tfnlp.text.load_tokenizer(FLAGS.tokenizer_dir)
-    if kept := model_flags.kept_tokenizer():
-        return kept
+def learn_tokenizer(texts):
+    """Train a tokenizer of --tokenizer on texts."""
     kind = FLAGS.tokenizer or "characters"
-    tokenizer, _ = tfnlp.text.train_tokenizer(
-        texts, kind, FLAGS.vocabulary_size or SIZES[kind], "gpt2"
-    )
+    size = FLAGS.vocabulary_size or SIZES[kind]
+    tokenizer, _ = tfnlp.text.train_tokenizer(texts, kind, size, "gpt2")
     logging.info("Learned %d tokens.", tokenizer.vocabulary_size)
     return tokenizer
 
@@ -126,7 +111,6 @@ def make_corpus(objective, texts, tokenizer, held_out=False):
     Raises:
         InputError: if the texts have no token, or held out ones are too short for the objective.
     """
-
     corpus = objectives.corpus_of(texts, tokenizer, sentences="lines")
     if held_out:
         try:
@@ -140,35 +124,30 @@ def make_corpus(objective, texts, tokenizer, held_out=False):
 
 def main():
     check_flags()
-    texts = read_documents(FLAGS.corpus)
-    texts, dev = (texts, read_documents(FLAGS.dev)) if FLAGS.dev else corpora.hold_out(texts)
+    texts = data_flags.read_documents(FLAGS.corpus)
+    if FLAGS.dev:
+        dev = data_flags.read_documents(FLAGS.dev)
+    else:
+        texts, dev = corpora.hold_out(texts)
     config, run = training_flags.start_run()
-    tokenizer = make_tokenizer(texts)
-    if not FLAGS.tokenizer_dir:
-        run.tokenizer = tokenizer
-    model_config = tfnlp.models.RecurrentConfig(
+    tokenizer = model_flags.find_tokenizer(learn_tokenizer, texts)
+    model_flags.keep_tokenizer(run, tokenizer)
+    model_config = configs.RecurrentConfig(
         vocabulary_size=tokenizer.vocabulary_size,
-        cell=FLAGS.cell,
-        num_layers=FLAGS.num_layers,
-        hidden_dim=FLAGS.hidden_dim,
-        dropout=FLAGS.dropout,
         pad_token_id=tokenizer.pad_token_id,
-        tie_embeddings=FLAGS.tie_embeddings,
+        **vars(dataclass_flags.read(Network)),
     )
     reading = objectives.reading_settings(FLAGS.corpus, FLAGS.documents, FLAGS.max_length)
     objective = objectives.CausalLM(memory=True)  # the memory is the recurrent state
     objective.check(model_config, tokenizer)
+    corpus = make_corpus(objective, texts, tokenizer)
+    held_out = make_corpus(objective, dev, tokenizer, held_out=True)
     with training.make_strategy(FLAGS.strategy).scope():
-        started = training.start_models(objective, model_config)
         training.Pretraining(
             objective,
-            started,
+            training.start_models(objective, model_config),
             tokenizer,
-            data=training.Splits(
-                make_corpus(objective, texts, tokenizer),
-                make_corpus(objective, dev, tokenizer, held_out=True),
-                FLAGS.max_length,
-            ),
+            data=training.Splits(corpus, held_out, FLAGS.max_length),
             config=config,
             run=run,
             on_nan=FLAGS.on_nan,

@@ -11,15 +11,14 @@ import pathlib
 
 from absl import flags, logging
 
-from recipes import entry_point
+from recipes import data_flags, entry_point
 from tfnlp import text
 from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list("input", None, "Files of texts: .tsv, .csv, .jsonl or .txt, or with .gz.")
 flags.DEFINE_list("dev", None, "Files of further texts to measure the tokenizer on.")
-flags.DEFINE_string("text_column", "sentence", "Column of the text.")
-flags.DEFINE_string("pair_column", None, "Column of the second text, if any.")
+data_flags.define_column_flags("sentence")
 flags.DEFINE_string("output_dir", None, "Folder to write the tokenizer into.")
 flags.DEFINE_enum(
     "kind", "wordpiece", ["wordpiece", "bpe", "unigram", "characters"], "Kind of tokenizer."

@@ -35,16 +35,19 @@ from recipes import (
     data_flags,
     dataclass_flags,
     entry_point,
+    model_flags,
     training_flags,
     translator_model_flags,
 )
 from recipes.command_line import group
-from tfnlp import generation, tasks, training
+from tfnlp import configs, generation, tasks, training
 from tfnlp.training.training_config import TrainingConfig
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 WARMUP_STEPS = 4000  # as in Vaswani et al.
+# Handling of sources that are scored, by --too_long.
+SCORED = {"error": "error", "cut": "cut", "skip": "cut"}
 
 
 @group("Data")
@@ -76,7 +79,7 @@ def define_step_flags():
     flags.DEFINE_enum(
         "too_long",
         "error",
-        ["error", "cut", "skip"],
+        list(SCORED),
         "Handling of pairs that are too long: an error, cut the ends of their texts, or skip them "
         "(also in --dev). Sources to score are then cut.",
     )
@@ -144,22 +147,26 @@ def check_flags():
     translator_model_flags.check_flags()
     if FLAGS.learning_rate is None and FLAGS.warmup_steps == 0:
         raise InputError("warmup_steps=0 needs a `learning_rate`: it has no peak.")
-    if FLAGS.scheduled_sampling and FLAGS.family in (None, "transformer") and not FLAGS.model_dir:
+    if not FLAGS.model_dir:
+        check_sampling(FLAGS.family == "recurrent")
+    tasks.make_bleu(FLAGS.tokenize)  # fail now, not after the training
+
+
+def check_sampling(recurrent):
+    """Raise an InputError for --scheduled_sampling unless the model is recurrent."""
+    if FLAGS.scheduled_sampling and not recurrent:
         raise InputError(
             f"scheduled_sampling={FLAGS.scheduled_sampling} needs a recurrent model; give "
             "family=recurrent, or leave it out."
         )
-
-    tasks.make_bleu(FLAGS.tokenize)  # fail now, not after the training
 
 
 def with_rate(config, model):
     """Return a `TrainingConfig` whose peak rate, if not given, is that of the model's width."""
     if FLAGS.learning_rate is not None:
         return config
-    rate = training.vaswani_peak(
-        tfnlp.models.config_of(model).hidden_dim, config.warmup_steps or WARMUP_STEPS
-    )
+    width, steps = tfnlp.models.config_of(model).hidden_dim, config.warmup_steps or WARMUP_STEPS
+    rate = training.vaswani_peak(width, steps)
     logging.info("The peak of the learning rate is %.6f.", rate)
     return dataclasses.replace(config, learning_rate=rate)
 
@@ -168,51 +175,33 @@ def fitted(model, batches):
     """Return the model to fit and its batches, with scheduled sampling if the flags ask for it.
 
     The returned model shares the weights of `model`.
-
-    Raises:
-        InputError: if --scheduled_sampling is given for a model that is not recurrent.
     """
     if not FLAGS.scheduled_sampling:
         return model, batches
-    if not isinstance(tfnlp.models.config_of(model), tfnlp.models.RecurrentTranslatorConfig):
-        raise InputError(
-            f"scheduled_sampling={FLAGS.scheduled_sampling} needs a recurrent model; leave it out."
-        )
     sampled = tasks.ScheduledSampling(batches, FLAGS.scheduled_sampling, FLAGS.epochs)
     return tfnlp.models.recurrent_translator.scheduled_sampling_model(model), sampled
 
 
 def make_translator(model, tokenizer):
     """Build the `Translator` that translates texts for scoring."""
-    search = (
-        generation.Greedy()
-        if FLAGS.beams == 1
-        else generation.Beam(FLAGS.beams, FLAGS.length_penalty)
-    )
+    search = generation.Beam(FLAGS.beams, FLAGS.length_penalty)
+    if FLAGS.beams == 1:
+        search = generation.Greedy()
     most = min(FLAGS.max_length, tfnlp.models.max_positions(model) or FLAGS.max_length)
     return generation.Translator(
         model, tokenizer, search=search, max_new_tokens=most, batch_size=32
     )
 
 
-def too_long_to_score():
-    """Return the `too_long` argument for sources that are scored: "error" or "cut"."""
-    return "error" if FLAGS.too_long == "error" else "cut"
-
-
-def make_scores(run, tokenizer, splits):
-    """Return a function of (model, file prefix) that translates the splits and returns scores."""
-
-    def score(model, prefix):
-        translator, figures = make_translator(model, tokenizer), {}
-        translate = functools.partial(translator, too_long=too_long_to_score())
-        for name, texts in splits.items():
-            path = run.path / f"{prefix}{name}_translations.tsv"
-            scores = generation.score_translations(translate, texts, path, FLAGS.tokenize)
-            figures |= {f"{name}_{key}": value for key, value in scores.items()}
-        return figures
-
-    return score
+def score(run, tokenizer, splits, model, prefix):
+    """Translate the splits by a model to files with a prefix, and return {figure: value}."""
+    translate, figures = make_translator(model, tokenizer), {}
+    translate = functools.partial(translate, too_long=SCORED[FLAGS.too_long])
+    for name, texts in splits.items():
+        path = run.path / f"{prefix}{name}_translations.tsv"
+        scores = generation.score_translations(translate, texts, path, FLAGS.tokenize)
+        figures |= {f"{name}_{key}": value for key, value in scores.items()}
+    return figures
 
 
 def main():
@@ -225,13 +214,14 @@ def main():
     task = tasks.Translation(FLAGS.label_smoothing, FLAGS.too_long)
     with training.make_strategy(FLAGS.strategy).scope():
         model, tokenizer = translator_model_flags.make_model([*train.sources, *train.targets])
-        if translator_model_flags.learned_tokenizer():
-            run.tokenizer = tokenizer
+        recurrent = configs.RecurrentTranslatorConfig
+        check_sampling(isinstance(tfnlp.models.config_of(model), recurrent))
+        model_flags.keep_tokenizer(run, tokenizer)
         translator = make_translator(model, tokenizer)
         scored = {"dev": dev} if test is None else {"dev": dev, "test": test}
         for texts in scored.values():
             # Refuse sources that are too long now, not after the training.
-            translator.source_ids(texts.sources, texts.place, too_long_to_score())
+            translator.source_ids(texts.sources, texts.place, SCORED[FLAGS.too_long])
         training.TranslatorTraining(
             task,
             model,
@@ -242,7 +232,7 @@ def main():
             max_tokens=FLAGS.max_tokens,
             average_epochs=FLAGS.average_epochs,
             sample=fitted,
-            score=make_scores(run, tokenizer, scored),
+            score=functools.partial(score, run, tokenizer, scored),
             on_nan=FLAGS.on_nan,
         ).run_all()
 

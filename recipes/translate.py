@@ -20,13 +20,12 @@ import sys
 from absl import flags
 
 import tfnlp
-from recipes import entry_point, generation_flags
+from recipes import entry_point, generation_flags, model_flags
+from recipes.command_line import check_output, refuse_beside
 from tfnlp import checkpoints, generation, training
-from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("model_dir", None, "Folder of a translator, or its name on the Hub.")
+model_flags.define_model_flag()
 flags.DEFINE_multi_string("text", [], "A text.")
 flags.DEFINE_string("input", None, "File of texts: .tsv, .csv, .json, .jsonl, or a text a line.")
 flags.DEFINE_string("text_column", "source", "Column of the texts in a table.")
@@ -34,14 +33,8 @@ flags.DEFINE_string(
     "translation_column", "translation", "Column of the translations, in --output."
 )
 flags.DEFINE_string("output", None, "File to write, .tsv; printed if not given.")
-flags.mark_flag_as_required("model_dir")
-
-
 flags.DEFINE_integer(
-    "max_new_tokens",
-    None,
-    "Most tokens of a translation; if not given 128, or fewer if the model has fewer positions.",
-    1,
+    "max_new_tokens", None, "Most tokens of a translation; 128 or fewer if not given.", 1
 )
 flags.DEFINE_integer("batch_size", 32, "Texts in a batch.", 1)
 flags.DEFINE_enum(
@@ -56,14 +49,12 @@ generation_flags.define_search_flags("beam")
 generation_flags.define_constraint_flags()
 
 
-def check():
+def check_flags():
     """Raise an InputError for conflicting flags."""
-    if FLAGS.text and FLAGS.input:
-        raise InputError("Give either --text or --input.")
+    if FLAGS.input:
+        refuse_beside(["text"], f"input={FLAGS.input}")
     if FLAGS.output:
-        if not FLAGS.output.endswith(".tsv"):
-            raise InputError(f"output={FLAGS.output} must end in .tsv.")
-        check_writable(FLAGS.output)
+        check_output("output", ".tsv")
     generation_flags.search_of_flags("n_best")
 
 
@@ -120,8 +111,7 @@ def print_each(translator):
 
 
 def main():
-    check()
-
+    check_flags()
     entry_point.load_tensorflow()
     model = checkpoints.load_model(FLAGS.model_dir, "sequence_to_sequence")
     tokenizer = tfnlp.text.load_tokenizer(FLAGS.model_dir)

@@ -6,11 +6,11 @@ from absl import flags, logging
 
 import tfnlp
 from distill import learning
+from distill.learning.layer_map import LAYER_MAPS
 from recipes import dataclass_flags
-from recipes.command_line import group, refuse_beside
-from recipes.model_flags import kept_tokenizer
-from tfnlp import checkpoints, generation, text
-from tfnlp.utils.errors import InputError
+from recipes.command_line import group, refuse_beside, refuse_without
+from recipes.model_flags import find_tokenizer
+from tfnlp import checkpoints, configs, generation, text
 from tfnlp.utils.settings import setting
 
 FLAGS = flags.FLAGS
@@ -62,7 +62,6 @@ FAMILIES = {"transformer": Transformer, "recurrent": Recurrent}
 # The families whose special tokens the trained tokenizers use. Both keep case.
 TOKENIZERS = {"bpe": "roberta", "unigram": "marian"}
 VOCABULARY_SIZE = 8000
-TOKENIZER_FLAGS = ("tokenizer_dir", "tokenizer", "vocabulary_size")
 
 
 @group("Model")
@@ -81,10 +80,11 @@ def define_model_flags():
         "--num_decoder_layers are the student's, all other sizes the teacher's. --train has the "
         "translations that `translate` wrote with the teacher.",
     )
-    flags.DEFINE_string(
+    flags.DEFINE_enum(
         "layer_map",
         "uniform",
-        "Teacher layers to start from: uniform, last, first or alternate. With --teacher_dir.",
+        list(LAYER_MAPS),
+        "Teacher layers to start from, with --teacher_dir.",
     )
 
 
@@ -105,35 +105,34 @@ def define_scratch_flags():
         "tokenizer", None, list(TOKENIZERS), "Kind of tokenizer to train; bpe if not given."
     )
     flags.DEFINE_integer(
-        "vocabulary_size",
-        None,
-        f"Largest vocabulary to train; {VOCABULARY_SIZE} if not given.",
-        10,
+        "vocabulary_size", None, f"Largest vocabulary; {VOCABULARY_SIZE} if not given.", 10
     )
 
 
 def check_flags():
     """Raise an InputError for conflicting flags of the model."""
-    sizes = {field.name for config in FAMILIES.values() for field in dataclasses.fields(config)}
-    if FLAGS.model_dir and FLAGS.teacher_dir:
-        raise InputError("Give `model_dir` or `teacher_dir`, not both: a model has one start.")
     if FLAGS.model_dir:
-        where = f"model_dir={FLAGS.model_dir}, which has its own"
-        refuse_beside(sorted({"family", *sizes, *TOKENIZER_FLAGS}), where)
-    elif FLAGS.teacher_dir:
-        where = f"teacher_dir={FLAGS.teacher_dir}, which has its own"
-        sizes -= {"num_layers", "num_decoder_layers", "dropout"}
-        refuse_beside(sorted({"family", *sizes, *TOKENIZER_FLAGS}), where)
+        refuse_beside(["teacher_dir"], f"model_dir={FLAGS.model_dir}")
+    refuse_without(["layer_map"], "teacher_dir")
+    sizes = {field.name for config in FAMILIES.values() for field in dataclasses.fields(config)}
+    tokenizer = ("tokenizer_dir", "tokenizer", "vocabulary_size")
+    for start, kept in (
+        ("model_dir", set()),
+        ("teacher_dir", {"num_layers", "num_decoder_layers", "dropout"}),
+    ):
+        if FLAGS[start].value:
+            place = f"{start}={FLAGS[start].value}, which has its own"
+            refuse_beside(sorted({"family", *tokenizer, *sizes - kept}), place)
+            break
     else:
-        family = FLAGS.family or "transformer"
-        where = f"with family={family}"
-        dataclass_flags.refuse_others(FAMILIES[family], FAMILIES.values(), where)
+        family = FAMILIES[FLAGS.family or "transformer"]
+        where = f"with family={FLAGS.family or 'transformer'}"
+        dataclass_flags.refuse_others(family, FAMILIES.values(), where)
         if FLAGS.attention == "none":
             refuse_beside(["input_feeding"], "attention=none, which has nothing to feed")
-    if FLAGS["layer_map"].present and not FLAGS.teacher_dir:
-        raise InputError(f"layer_map={FLAGS.layer_map} has no effect without a `teacher_dir`.")
+        scratch_config()
     if FLAGS.tokenizer_dir:
-        refuse_beside(("tokenizer", "vocabulary_size"), f"tokenizer_dir={FLAGS.tokenizer_dir}")
+        refuse_beside(tokenizer[1:], f"tokenizer_dir={FLAGS.tokenizer_dir}")
 
 
 def make_model(texts):
@@ -142,51 +141,36 @@ def make_model(texts):
     Args:
         texts: the source and target texts of the training set, to train a tokenizer on.
     """
-    if FLAGS.model_dir:
-        model = checkpoints.load_model(FLAGS.model_dir, "sequence_to_sequence")
-        return model, text.load_tokenizer(FLAGS.model_dir)
+    folder = FLAGS.model_dir or FLAGS.teacher_dir
+    if not folder:
+        tokenizer = find_tokenizer(_learn_tokenizer, texts)
+        config = scratch_config(
+            vocabulary_size=tokenizer.vocabulary_size,
+            pad_token_id=tokenizer.pad_token_id,
+            start_token_id=tokenizer.pad_token_id,
+            end_token_id=generation.find_end_token(tokenizer),
+        )
+        return tfnlp.models.build_model(config, "sequence_to_sequence"), tokenizer
+    model = checkpoints.load_model(folder, "sequence_to_sequence")
     if FLAGS.teacher_dir:
-        teacher = checkpoints.load_model(FLAGS.teacher_dir, "sequence_to_sequence")
         sizes = FLAGS.num_layers, FLAGS.num_decoder_layers
-        student = learning.make_translator_student(teacher, *sizes, FLAGS.layer_map, FLAGS.dropout)
-        return student, text.load_tokenizer(FLAGS.teacher_dir)
-    tokenizer = _tokenizer(texts)
-    config = _config(tokenizer)
-    return tfnlp.models.build_model(config, "sequence_to_sequence"), tokenizer
+        model = learning.make_translator_student(model, *sizes, FLAGS.layer_map, FLAGS.dropout)
+    return model, text.load_tokenizer(folder)
 
 
-def _config(tokenizer):
-    """Return the config of the flags, with a tokenizer's vocabulary size and special ids."""
+def scratch_config(**tokens):
+    """Return the config of the flags; `tokens` are its vocabulary size and special ids."""
     family = FLAGS.family or "transformer"
-    fields = dataclasses.asdict(dataclass_flags.read(FAMILIES[family]))
+    fields = tokens | vars(dataclass_flags.read(FAMILIES[family]))
     if family == "transformer":
         fields["intermediate_dim"] = fields["intermediate_dim"] or 4 * fields["hidden_dim"]
-        fields["max_length"] = FLAGS.max_length
-        config = tfnlp.models.TransformerConfig
-    else:
-        fields["attention"] = None if fields["attention"] == "none" else fields["attention"]
-        config = tfnlp.models.RecurrentTranslatorConfig
-    return config(
-        **fields,
-        vocabulary_size=tokenizer.vocabulary_size,
-        pad_token_id=tokenizer.pad_token_id,
-        start_token_id=tokenizer.pad_token_id,
-        end_token_id=generation.find_end_token(tokenizer),
-    )
+        return configs.TransformerConfig(**fields, max_length=FLAGS.max_length)
+    fields["attention"] = None if fields["attention"] == "none" else fields["attention"]
+    return configs.RecurrentTranslatorConfig(**fields)
 
 
-def _tokenizer(texts):
-    """Load the tokenizer of --tokenizer_dir or of a resumed run, or train one."""
-    if FLAGS.tokenizer_dir:
-        return text.load_tokenizer(FLAGS.tokenizer_dir)
-    if kept := kept_tokenizer():
-        return kept
+def _learn_tokenizer(texts):
     kind, size = FLAGS.tokenizer or "bpe", FLAGS.vocabulary_size or VOCABULARY_SIZE
     tokenizer, _ = text.train_tokenizer(texts, kind, size, TOKENIZERS[kind])
     logging.info("Learned %d tokens of both languages.", tokenizer.vocabulary_size)
     return tokenizer
-
-
-def learned_tokenizer():
-    """Return whether the run's tokenizer is trained on its texts."""
-    return not (FLAGS.model_dir or FLAGS.teacher_dir or FLAGS.tokenizer_dir)

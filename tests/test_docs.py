@@ -13,10 +13,7 @@ PACKAGES = ("benchmarks", "distill", "recipes", "tests", "tfnlp")
 
 
 # Imports from a floor further up, which are to go.
-UPWARD = {
-    ("tfnlp/tasks", "tfnlp/training"),
-    ("tfnlp/utils", "tfnlp/text"),
-}
+UPWARD = {("tfnlp/tasks", "tfnlp/training"), ("tfnlp/utils", "tfnlp/text")}
 
 
 def without_code(text):

@@ -51,12 +51,13 @@ def warn(kind, figures, quantization):
     value = figures[task.figure]
     if value is None or value < task.least:
         smaller = quantization not in ("float32", "float16", "int8")
+        hint = " int8 or float16 lose less." if smaller else ""
         logging.warning(
-            "The file of quantization=%r loses much, as its mean %s: %s%s",
+            "The file of quantization=%r loses much, as its mean %s is below %.2f: %s",
             quantization,
-            f"{task.figure} is below {task.least:.2f}",
-            describe(kind, figures),
-            " int8 or float16 lose less." if smaller else "",
+            task.figure,
+            task.least,
+            describe(kind, figures) + hint,
         )
 
 

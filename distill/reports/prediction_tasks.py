@@ -10,6 +10,7 @@ from absl import logging
 from distill.reports.inputs import Columns, Inputs
 from tfnlp import tasks
 from tfnlp.tasks.confusion_matrix import confusion_matrix, only_answer
+from tfnlp.tasks.question_answering import Questions
 from tfnlp.tasks.tagged_files import TaggedSentences, holds_tags, read_tagged
 from tfnlp.text.readers import FORMATS, Examples, read_examples, read_header
 from tfnlp.text.tags import ENTITY_TAG
@@ -316,9 +317,6 @@ class AnswerPredictions(PredictionTask):
         return prediction.text
 
     def _examples(self, inputs):
-        # It loads TensorFlow, which is not needed without a score.
-        from tfnlp.tasks.question_answering import Questions
-
         return Questions(inputs.ids, inputs.texts, inputs.second_texts, inputs.gold)
 
     def row(self, prediction, text, *second_text):

@@ -32,15 +32,23 @@ def refusals(recipe, command_lines):
     return json.loads(done.stdout)
 
 
+def check_refusals(recipe, start, cases):
+    """Assert what is said of each flags, {flags: part of the message}; "" for no refusal."""
+    found = refusals(recipe, [[*start, *flags.split()] for flags in cases])
+    for flags, line in zip(cases, found, strict=True):
+        assert line.startswith("Error: " if cases[flags] else ""), flags
+        assert line.count("\n") == bool(cases[flags]) and cases[flags] in line, (flags, line)
+
+
 class Reached(BaseException):
     """TensorFlow or Keras is imported."""
 
 
 class Blocker:
-    """Finder of modules that raises `Reached` for TensorFlow and Keras."""
+    """Finder of modules that raises `Reached` for TensorFlow, Keras and PyTorch."""
 
     def find_spec(self, name, path=None, target=None):
-        if name in ("tensorflow", "keras"):
+        if name in ("tensorflow", "keras", "torch"):
             raise Reached
 
 

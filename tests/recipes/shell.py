@@ -11,6 +11,11 @@ import sys
 RECIPES = pathlib.Path(__file__).parents[2] / "recipes"
 
 
+def command(recipe, *flags):
+    """Return the command of a recipe in a new Python."""
+    return [sys.executable, str(RECIPES / f"{recipe}.py"), *map(str, flags)]
+
+
 class Shell:
     """Runs recipes in processes forked from one that has imported what they import.
 

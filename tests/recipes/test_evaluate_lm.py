@@ -5,7 +5,6 @@ import json
 import pytest
 
 from tests.grammar_corpus import make_reviews
-from tests.recipes.test_recipes import run  # noqa: F401
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import BertConfig, TransformerXLConfig, build_model
 from tfnlp.text.tokenizer_loading import train_tokenizer
@@ -35,7 +34,7 @@ def place(tmp_path_factory):
     return place
 
 
-def test_language_models_are_measured(place, run, tmp_path):  # noqa: F811
+def test_language_models_are_measured(place, run, tmp_path):
     texts = f"--texts={place / 'texts.txt'}"
 
     def measure(model, *flags):
@@ -66,7 +65,7 @@ def test_language_models_are_measured(place, run, tmp_path):  # noqa: F811
     assert measure("short", "--nopseudo_perplexity") == [short]
 
 
-def test_bad_input_is_one_sentence(place, run):  # noqa: F811
+def test_bad_input_is_one_sentence(place, run):
     texts, own = f"--texts={place / 'texts.txt'}", f"--tokenizer_dir={place / 'characters'}"
     for model, flags, message in [
         ("classifier", [texts], "has the head 'classifier', of which there is no perplexity"),

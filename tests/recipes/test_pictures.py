@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tests.grammar_corpus import make_reviews
-from tests.recipes.test_recipes import run  # noqa: F401
 from tfnlp.checkpoints import save_model
 from tfnlp.models import RecurrentConfig, RecurrentTranslatorConfig, TransformerConfig, build_model
 from tfnlp.text import train_tokenizer
@@ -34,7 +33,7 @@ def place(tmp_path_factory):
     return place
 
 
-def test_pictures_and_their_numbers(place, run, tmp_path):  # noqa: F811
+def test_pictures_and_their_numbers(place, run, tmp_path):
     text, source = f"--input={place}/text.txt", "--text=the film is fine"
     output = tmp_path / "picture.png"
     shapes = {}
@@ -67,7 +66,7 @@ def test_pictures_and_their_numbers(place, run, tmp_path):  # noqa: F811
     assert sources == length + 1 > targets > 2  # the end of the source, too
 
 
-def test_bad_input_is_one_sentence(place, run, tmp_path):  # noqa: F811
+def test_bad_input_is_one_sentence(place, run, tmp_path):
     output = tmp_path / "a.png"
     for folder, flags, message in (
         ("gru", ["--picture=activations", "--text=a", "--unit=99"], "--unit=99 must be from 0 to"),

@@ -9,10 +9,10 @@ import sys
 import pytest
 import safetensors.numpy
 
-from recipes import model_flags
+from recipes.objective_flags import OBJECTIVES as SETTINGS
 from tests.grammar_corpus import make_reviews, write_reviews
+from tests.recipes.refusals import check_refusals
 from tests.recipes.shell import RECIPES
-from tests.recipes.test_recipes import run  # noqa: F401
 from tfnlp.checkpoints import read_head, read_task_settings
 from tfnlp.configs import FAMILIES, config_by_name
 from tfnlp.objectives import (
@@ -55,7 +55,7 @@ def texts(tmp_path_factory):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_every_objective(objective, texts, run, tmp_path):  # noqa: F811
+def test_every_objective(objective, texts, run, tmp_path):
     flags, losses = OBJECTIVES[objective]
     flags = [f"--objective={objective}", *flags, *SMALL, *FLAGS, "--steps_per_epoch=4"]
     flags += [f"--corpus={texts}/corpus.txt", f"--dev={texts}/dev.txt", "--epochs=2"]
@@ -70,7 +70,7 @@ def test_every_objective(objective, texts, run, tmp_path):  # noqa: F811
         assert "is complete" in run("pretrain", *flags, f"--output_dir={tmp_path}/run").stderr
 
 
-def test_a_recurrent_network_learns_is_measured_and_writes(texts, run, tmp_path):  # noqa: F811
+def test_a_recurrent_network_learns_is_measured_and_writes(texts, run, tmp_path):
     flags = ["--objective=causal_lm", *FLAGS, f"--corpus={texts}/corpus.txt", "--epochs=2"]
     flags += [f"--dev={texts}/dev.txt", f"--output_dir={tmp_path}/run"]
     run("pretrain", *flags, *RECURRENT)
@@ -85,7 +85,7 @@ def test_a_recurrent_network_learns_is_measured_and_writes(texts, run, tmp_path)
     assert settings == {"max_length": 32, "documents": "blank_lines", "texts": 45}
     wrong = [*flags[:-1], *RECURRENT, "--memory_length=8", f"--output_dir={tmp_path}/a"]
     done = run("pretrain", *wrong, status=2)
-    assert "--memory_length=8 has no effect on a recurrent network" in done.stderr
+    assert "--memory_length=8 has no effect on a recurrent model" in done.stderr
     done = run("pretrain", *wrong[:-2], "--bidirectional", wrong[-1], status=2)
     assert "or a recurrent network of one direction" in done.stderr
     done = run("generate", model, "--text=the film", "--max_new_tokens=4")
@@ -108,7 +108,7 @@ def test_a_run_that_is_killed_ends_with_the_same_weights(texts):
 
 
 @pytest.fixture(scope="module")
-def first(texts, run, tmp_path_factory):  # noqa: F811
+def first(texts, run, tmp_path_factory):
     """The folder of a small BERT."""
     folder = tmp_path_factory.mktemp("first") / "run"
     flags = [f"--corpus={texts}/corpus.txt", *FLAGS, *SMALL, "--steps_per_epoch=2"]
@@ -116,7 +116,7 @@ def first(texts, run, tmp_path_factory):  # noqa: F811
     return folder
 
 
-def test_a_folder_is_pretrained_further_and_fine_tuned(texts, first, run, tmp_path):  # noqa: F811
+def test_a_folder_is_pretrained_further_and_fine_tuned(texts, first, run, tmp_path):
     flags = [f"--corpus={texts}/corpus.txt", *FLAGS, f"--output_dir={tmp_path}/domain"]
     run("pretrain", f"--model_dir={first}/best", *flags, "--hide=spans")
     figures = json.loads((tmp_path / "domain/figures.json").read_text())
@@ -139,20 +139,17 @@ def test_a_folder_is_pretrained_further_and_fine_tuned(texts, first, run, tmp_pa
         ("--objective=sentence_order --memory_length=4", "has no effect with --objective="),
         ("--steps_per_epoch=0", "must be a whole number, 1 or more"),
         ("--max_length=4096", "is above the model's"),
-        (
-            "--longest_span=2",
-            "--longest_span=2 has no effect with --hide=tokens; give --hide=spans",
-        ),
+        ("--longest_span=2", "--longest_span=2 has no effect beside --hide=tokens; leave one"),
         (
             "--objective=permutation_lm --reuse_length=4",
-            "effect without a memory; give a --memory_",
+            "no effect without --memory_length; give it",
         ),
         ("--generator_dir=x", "--generator_dir=x has no effect with --objective=masked_lm"),
         (
             "--objective=replaced_tokens --generator_dir=x --generator_size=0.5",
-            "--generator_size=0.5 has no effect beside --generator_dir=x; leave it out.",
+            "--generator_size=0.5 has no effect beside --generator_dir=x; leave one out.",
         ),
-        ("--corpus={prepared} --documents=lines", "--documents=lines has no effect on --corpus="),
+        ("--corpus={prepared} --documents=lines", "--documents=lines has no effect beside --corp"),
         (
             "--strategy=multi_worker",
             "--strategy=multi_worker needs the environment variable TF_CO",
@@ -160,7 +157,7 @@ def test_a_folder_is_pretrained_further_and_fine_tuned(texts, first, run, tmp_pa
         ("--objective=replaced_tokens", "does not fit the family 'bert'"),
     ],
 )
-def test_bad_input_is_one_sentence(wrong, message, texts, first, run, tmp_path):  # noqa: F811
+def test_bad_input_is_one_sentence(wrong, message, texts, first, run, tmp_path):
     (tmp_path / "empty.txt").write_text("\n\n")
     folders = {"first": first, "prepared": tmp_path}
     flags = [f"--model_dir={first}/best", f"--corpus={texts}/corpus.txt", *FLAGS]
@@ -170,34 +167,27 @@ def test_bad_input_is_one_sentence(wrong, message, texts, first, run, tmp_path):
     assert not (tmp_path / "a").exists()
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (
-            "--objective=causal_lm",
-            "--objective=causal_lm does not fit the family bert; give --fam",
+def test_bad_flags_of_a_model_from_scratch_are_told_before_tensorflow_is_imported(texts):
+    wrong = {
+        "--objective=causal_lm": "--objective=causal_lm does not fit the family bert; give --fam",
+        "--family=xlnet --objective=next_sentence": "give --family=bert or albert.",
+        "--size=gpt2_xl": "--objective=masked_lm does not fit the family gpt2_xl; give --family=b",
+        "--family=gpt2 --objective=causal_lm --memory_length=4": (
+            "--memory_length=4 has no effect on a gpt2 model, which has no memory;"
         ),
-        ("--family=xlnet --objective=next_sentence", "give --family=bert or albert."),
-        (
-            "--family=gpt2 --objective=causal_lm --memory_length=4",
-            "--memory_length=4 does not fit the family gpt2, which has no memory; give --",
+        "--family=gru --objective=causal_lm --memory_length=4": (
+            "--memory_length=4 has no effect on a recurrent model, which goes on from its state"
         ),
-        (
-            "--vocabulary_size=90 --tokenizer_dir=x",
-            "--vocabulary_size=90 has no effect beside --t",
+        "--vocabulary_size=90 --tokenizer_dir=x": "--vocabulary_size=90 has no effect beside --t",
+        "--objective=replaced_tokens --family=electra --generator_dir=x": (
+            "--generator_dir=x has no effect without --model_dir; give it"
         ),
-        (
-            "--objective=replaced_tokens --family=electra --generator_dir=x",
-            "--generator_dir=x has no effect without the discriminator; give its folder as",
-        ),
-        ("--family=bart", "--family=bart is unknown"),
-    ],
-)
-def test_bad_input_of_a_model_from_scratch(wrong, message, texts, run, tmp_path):  # noqa: F811
-    flags = [f"--corpus={texts}/corpus.txt", f"--output_dir={tmp_path}/a", *wrong.split()]
-    (line,) = run("pretrain", *flags, status=2).stderr.splitlines()
-    assert line.startswith("Error: ") and message in line
-    assert not (tmp_path / "a").exists()
+        "--family=bart": "--family=bart is unknown",
+        "--num_heads=3": "--num_heads=3 does not divide --hidden_dim=256",
+        "--objective=masked_lm --masked_share=0.2": "",
+    }
+    start = [f"--corpus={texts}/corpus.txt", "--output_dir=a"]
+    check_refusals("pretrain", start, wrong)
 
 
 def test_families_that_are_refused_at_once_are_those_that_do_not_fit():
@@ -210,20 +200,17 @@ def test_families_that_are_refused_at_once_are_those_that_do_not_fit():
         "permutation_lm": PermutationLM(),
         "causal_lm": CausalLM(),
     }
-    assert sorted(model_flags.FAMILIES) == sorted(FAMILIES)
-    assert objectives.keys() == model_flags.FAMILIES_OF.keys() == OBJECTIVES.keys()
+    assert objectives.keys() == SETTINGS.keys() == OBJECTIVES.keys()
     for name, objective in objectives.items():
         fit = []
         for family in FAMILIES:
             with contextlib.suppress(InputError):
                 objective.check(config_by_name(family), tokenizer)
                 fit.append(family)
-        assert sorted(fit) == sorted(model_flags.FAMILIES_OF[name]), name
-    remembering = [family for family in FAMILIES if config_by_name(family).has_memory]
-    assert sorted(remembering) == sorted([*model_flags.WITH_MEMORY, *model_flags.RECURRENT])
+        assert sorted(fit) == sorted(SETTINGS[name].families), name
 
 
-def test_electra_goes_on_from_its_folders(texts, run, tmp_path):  # noqa: F811
+def test_electra_goes_on_from_its_folders(texts, run, tmp_path):
     """The discriminator's, and its generator's; or with a new generator."""
     flags = ["--objective=replaced_tokens", f"--corpus={texts}/corpus.txt", *FLAGS]
     flags += ["--steps_per_epoch=1", "--learning_rate=1e-9"]

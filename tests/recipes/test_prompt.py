@@ -4,14 +4,9 @@ import json
 
 import pytest
 
-from distill.runtime import TextGenerator
 from tests.grammar_corpus import make_reviews
 from tests.recipes.refusals import refusals
-from tests.recipes.test_generate import folder  # noqa: F401
-from tests.recipes.test_recipes import run  # noqa: F401
 from tfnlp.checkpoints import load_model
-from tfnlp.generation import generate
-from tfnlp.text import load_tokenizer
 from tfnlp.training.fingerprints import model_fingerprint
 
 TEMPLATE = "--template={text}: {label}"
@@ -27,8 +22,8 @@ def files(tmp_path_factory):
     return [f"--train={path / 'train.tsv'}", f"--input={path / 'dev.tsv'}"]
 
 
-def test_labels_are_chosen_and_a_run_goes_on(run, folder, files, tmp_path):  # noqa: F811
-    flags = [f"--model_dir={folder}", *files, TEMPLATE, "--separator=\\n", "--count=10"]
+def test_labels_are_chosen_and_a_run_goes_on(run, language_model, files, tmp_path):
+    flags = [f"--model_dir={language_model}", *files, TEMPLATE, "--separator=\\n", "--count=10"]
     flags += ["--label_words=negative=bad,positive=good", f"--output_dir={tmp_path}"]
     done = run("prompt", *flags, "--shots=0,1", "--draws=2")
     header, none, one = done.stdout.strip().split("\n")
@@ -43,7 +38,7 @@ def test_labels_are_chosen_and_a_run_goes_on(run, folder, files, tmp_path):  # n
     assert sorted(kept["results"]) == ["0/0", "1/0", "1/1"]
     assert all(0 <= x <= 1 for scores in kept["results"].values() for x in scores.values())
     # Of other weights in that folder it would be another run.
-    assert kept["settings"]["model"] == model_fingerprint(load_model(folder, "causal_lm"))
+    assert kept["settings"]["model"] == model_fingerprint(load_model(language_model, "causal_lm"))
     # A result that is there is not made again.
     kept["results"]["1/0"] = dict.fromkeys(kept["results"]["1/0"], 7.0)
     (tmp_path / "prompted.json").write_text(json.dumps(kept))
@@ -55,20 +50,29 @@ def test_labels_are_chosen_and_a_run_goes_on(run, folder, files, tmp_path):  # n
     assert "is of other settings: there --seed is 0, here 1" in done.stderr
 
 
-def test_texts_are_completed(run, folder, files, tmp_path):  # noqa: F811
-    flags = [f"--model_dir={folder}", *files, TEMPLATE, "--count=3", f"--output_dir={tmp_path}"]
+def test_texts_are_completed(run, language_model, files, tmp_path):
+    flags = [
+        f"--model_dir={language_model}",
+        *files,
+        TEMPLATE,
+        "--count=3",
+        f"--output_dir={tmp_path}",
+    ]
     done = run("prompt", *flags, "--complete", "--max_new_tokens=4")
     assert done.stdout.split()[2:4] == ["bleu", "chrf"]
     lines = (tmp_path / "written_0_0.jsonl").read_text().splitlines()
     assert len(lines) == 3 and json.loads(lines[0])["prompt"].endswith(":")
 
 
-def test_flags_that_do_not_go_together_are_one_sentence(folder, files):  # noqa: F811
-    start = [f"--model_dir={folder}", files[1], TEMPLATE, "--output_dir=a"]
+def test_flags_that_do_not_go_together_are_one_sentence(language_model, files):
+    start = [f"--model_dir={language_model}", files[1], TEMPLATE, "--output_dir=a"]
     cases = [
         ([files[0], "--shots=a"], "--shots=a must be whole numbers"),
-        (["--complete", "--label_words=0=a"], "--label_words are for choosing"),
-        (["--shots=1"], "--shots=1 are drawn from labelled examples; give their file as --train"),
+        (
+            ["--complete", "--label_words=0=a"],
+            "--label_words=0=a has no effect beside --complete=true",
+        ),
+        (["--shots=1"], "--shots=1 has no effect without --train"),
     ]
     said = refusals("prompt", [[*start, *given] for given, _ in cases])
     for (_, message), found in zip(cases, said, strict=True):
@@ -84,22 +88,8 @@ def test_flags_that_do_not_go_together_are_one_sentence(folder, files):  # noqa:
         ("--shots=12", "give fewer shots, or shorter ones"),
     ],
 )
-def test_bad_input_is_one_sentence(given, message, run, folder, files, tmp_path):  # noqa: F811
-    flags = [f"--model_dir={folder}", *files, f"--output_dir={tmp_path}", TEMPLATE]
+def test_bad_input_is_one_sentence(given, message, run, language_model, files, tmp_path):
+    flags = [f"--model_dir={language_model}", *files, f"--output_dir={tmp_path}", TEMPLATE]
     done = run("prompt", *flags, given, status=2)
     assert message in done.stderr, done.stderr
     assert done.stderr.count("\n") <= 2
-
-
-def test_a_language_model_is_exported(run, folder, tmp_path):  # noqa: F811
-    flags = [f"--model_dir={folder}", f"--output_dir={tmp_path}", "--quantization=float32"]
-    run("export_tflite", *flags, "--beams=1", "--fixed_lengths=8", "--max_length=24")
-    found = TextGenerator(tmp_path / "model.tflite", max_new_tokens=5)(["the film"])
-    model, tokenizer = load_model(folder, "causal_lm"), load_tokenizer(folder)
-    assert found == generate(model, tokenizer, ["the film"], max_new_tokens=5)
-    done = run("export_tflite", *flags, "--labels=a,b", status=2)
-    assert "--labels is not for a model with the head 'causal_lm'" in done.stderr
-    done = run("export_tflite", *flags, "--max_length=99", status=2)
-    assert "--max_length=99 must lie between 3 and 40" in done.stderr
-    done = run("predict", f"--model={tmp_path / 'model.tflite'}", "--text=a", status=2)
-    assert "is of the kind generator; use distill.runtime.TextGenerator" in done.stderr

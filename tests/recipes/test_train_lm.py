@@ -5,8 +5,7 @@ import json
 import pytest
 
 from tests.grammar_corpus import make_reviews
-from tests.recipes.test_recipes import run  # noqa: F401
-from tests.recipes.test_train_translator import check_refusals
+from tests.recipes.refusals import check_refusals
 from tfnlp.checkpoints import read_config
 from tfnlp.corpora.documents import hold_out
 from tfnlp.text import load_tokenizer
@@ -21,7 +20,7 @@ def corpus(tmp_path_factory):
     return path
 
 
-def test_it_learns_characters_is_measured_and_writes(corpus, run, tmp_path):  # noqa: F811
+def test_it_learns_characters_is_measured_and_writes(corpus, run, tmp_path):
     flags = [f"--corpus={corpus}", "--hidden_dim=16", "--max_length=24", "--batch_size=8"]
     flags += ["--epochs=2", "--learning_rate=1e-2", "--notie_embeddings", "--cell=gru"]
     run("train_lm", *flags, f"--output_dir={tmp_path}/run")
@@ -57,7 +56,7 @@ def test_it_learns_characters_is_measured_and_writes(corpus, run, tmp_path):  # 
 
 
 @pytest.mark.parametrize("dev", [False, True])
-def test_what_is_too_short_to_evaluate_on_is_named(dev, corpus, run, tmp_path):  # noqa: F811
+def test_what_is_too_short_to_evaluate_on_is_named(dev, corpus, run, tmp_path):
     """The whole text is long enough."""
     short = tmp_path / "short.txt"
     short.write_text("abc")

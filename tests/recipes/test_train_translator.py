@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from tests.recipes.refusals import refusals
-from tests.recipes.test_recipes import run  # noqa: F401
+from tests.recipes.refusals import check_refusals
 from tests.training.test_translator_training import make_pairs
 from tfnlp.checkpoints import load_model
 from tfnlp.text import load_tokenizer
@@ -33,7 +32,7 @@ def splits(data, *names):
 
 
 @pytest.fixture(scope="module")
-def teacher(data, run, tmp_path_factory):  # noqa: F811
+def teacher(data, run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "teacher"
     flags = [*splits(data, "train", "dev", "test"), *SIZES, *FLAGS, "--num_heads=2"]
     flags += ["--num_decoder_layers=2", "--average_epochs=2", f"--output_dir={folder}"]
@@ -58,13 +57,13 @@ def test_a_run_has_scores_curves_and_translations(teacher, data):
     assert tokenizer.decode(tokenizer.encode(["Hunde und"])[0].token_ids) == "Hunde und"
 
 
-def test_another_run_is_refused(teacher, run):  # noqa: F811
+def test_another_run_is_refused(teacher, run):
     _, flags = teacher
     done = run("train_translator", *flags, "--label_smoothing=0.2", status=2)
     assert "there --label_smoothing is 0.1, here 0.2" in done.stderr
 
 
-def test_texts_are_translated_from_the_shell(teacher, run):  # noqa: F811
+def test_texts_are_translated_from_the_shell(teacher, run):
     flags = [f"--model_dir={teacher[0]}/best", "--beams=2", "--n_best=2", "--max_new_tokens=2"]
     texts = ["--text=big dogs", "--text= ", "--text=cats sleep"]
     done = run("translate", *flags, *texts)
@@ -91,13 +90,13 @@ def test_texts_are_translated_from_the_shell(teacher, run):  # noqa: F811
     assert len(done.stdout.splitlines()) == 2
 
 
-def test_flags_of_other_models_are_refused_by_the_export(teacher, run):  # noqa: F811
+def test_flags_of_other_models_are_refused_by_the_export(teacher, run):
     flags = [f"--model_dir={teacher[0]}/best", f"--output_dir={teacher[0].parent}/export"]
     done = run("export_tflite", *flags, "--max_length=20", status=2)
     assert "--max_length is not for a model with the head 'sequence_to_sequence'" in done.stderr
 
 
-def test_a_student_learns_what_its_teacher_writes(teacher, data, run, tmp_path):  # noqa: F811
+def test_a_student_learns_what_its_teacher_writes(teacher, data, run, tmp_path):
     taught = tmp_path / "taught.tsv"
     flags = [f"--model_dir={teacher[0]}/best", "--search=greedy", "--max_new_tokens=20"]
     flags += [f"--input={data}/train.tsv", "--translation_column=target", f"--output={taught}"]
@@ -117,7 +116,7 @@ def test_a_student_learns_what_its_teacher_writes(teacher, data, run, tmp_path):
     assert config.dropout == 0.3
 
 
-def test_a_recurrent_translator_without_attention(data, run, tmp_path):  # noqa: F811
+def test_a_recurrent_translator_without_attention(data, run, tmp_path):
     flags = [*splits(data, "train", "dev"), *SIZES, *FLAGS, "--family=recurrent"]
     flags += ["--attention=none", "--tokenizer=unigram", f"--output_dir={tmp_path}/run"]
     run("train_translator", *flags, "--epochs=1")
@@ -137,11 +136,13 @@ def test_flags_that_do_not_go_together_are_one_sentence(data):
         "--attention=dot": "--attention=dot has no effect with --family=transformer",
         "--family=recurrent --attention=none --input_feeding": "--input_feeding=true has no",
         "--model_dir=x --vocabulary_size=300": "has no effect beside --model_dir=x",
-        "--model_dir=x --teacher_dir=y": "not both",
-        "--layer_map=last": "has no effect without a --teacher_dir",
+        "--model_dir=x --teacher_dir=y": "--teacher_dir=y has no effect beside --model_dir=x",
+        "--layer_map=last": "has no effect without --teacher_dir",
         "--warmup_steps=0": "needs a --learning_rate",
         "--scheduled_sampling=0.2": "needs a recurrent model",
         "--beams=0": "must be a whole number, 1 or more",
+        "--num_heads=3": "--num_heads=3 does not divide --hidden_dim=128",
+        "--layer_map=middle": "--layer_map=middle must be one of uniform, last, first or",
         "--tokenize=words": "sacrebleu cannot use --tokenize='words'",
     }
     check_refusals("train_translator", start, cases)
@@ -154,13 +155,6 @@ def test_flags_that_do_not_go_together_are_one_sentence(data):
         "--input=x.tsv": "x.tsv does not exist",
     }
     check_refusals("translate", ["--model_dir=nowhere"], cases)
-
-
-def check_refusals(recipe, start, cases):
-    said = refusals(recipe, [[*start, *flags.split()] for flags in cases])
-    for message, found in zip(cases.values(), said, strict=True):
-        (line,) = found.splitlines()
-        assert line.startswith("Error: ") and message in line
 
 
 @pytest.mark.parametrize(
@@ -176,10 +170,9 @@ def check_refusals(recipe, start, cases):
         ("--test={long}", "long.tsv, line 2 has 41 tokens, more than the model's 40 positions"),
         ("--source_column=en", "has no column 'en'"),
         ("--label_smoothing=1", "must be below 1"),
-        ("--num_heads=3", "does not divide"),
     ],
 )
-def test_bad_input_leaves_no_run(wrong, message, data, run, tmp_path):  # noqa: F811
+def test_bad_input_leaves_no_run(wrong, message, data, run, tmp_path):
     (tmp_path / "empty.tsv").write_text("source\ttarget\na\tb\nc\t\n")
     flags = [*splits(data, "train", "dev"), f"--output_dir={tmp_path}/a", *SIZES, *FLAGS]
     (tmp_path / "long.tsv").write_text(f"source\ttarget\n{'.' * 40}\tb\n")

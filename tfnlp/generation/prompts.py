@@ -239,7 +239,7 @@ class PromptedRun:
                 estimate = Estimate.of(scores[name] for scores in draws)
                 error = "" if estimate.error is None else f" ± {estimate.error:.4f}"
                 cells[-1].append(f"{estimate.mean:.4f}{error}")
-        return "\n".join(aligned(cells))
+        return "\n".join(aligned(cells, str.rjust))
 
 
 def check_apart(names, endings):

@@ -53,7 +53,7 @@ def figures_table(figures):
     rows = [list(figures[0])]
     for row in figures:
         rows.append([f"{v:.4f}" if isinstance(v, float) else str(v) for v in row.values()])
-    return "\n".join(aligned(rows))
+    return "\n".join(aligned(rows, str.rjust))
 
 
 def window_length(model, max_length):

@@ -8,6 +8,7 @@ import dataclasses
 import hashlib
 
 import numpy as np
+import tensorflow as tf
 
 from tfnlp.text.batches import IGNORED, LengthBatches
 from tfnlp.text.text_arguments import check_at_least
@@ -193,8 +194,6 @@ class MaskedBatches(LengthBatches):
         return digest.hexdigest()
 
     def signature(self):
-        import tensorflow as tf
-
         (inputs,) = super().signature()
         ids = tf.TensorSpec((None, None), "int32")
         return (inputs | {POSITIONS: ids}, ids) if self.predicted else (inputs,)

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import keras
 import numpy as np
+import tensorflow as tf
 from keras import ops
 
 from tfnlp.configs import family_name
@@ -224,8 +225,6 @@ class ReplacedBatches(MaskedBatches):
         return inputs | {ORIGINALS: labels.copy(), DRAWS: draws}, labels
 
     def signature(self):
-        import tensorflow as tf
-
         inputs, labels = super().signature()
         return inputs | {ORIGINALS: labels, DRAWS: tf.TensorSpec((None, None), "float32")}, labels
 

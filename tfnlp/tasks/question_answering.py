@@ -191,15 +191,11 @@ def write_n_best(task, run_folder, examples, max_length, count=5, block_size=Non
         count: the number of answers for each question.
         block_size: as in `load_model`.
     """
-    from tfnlp.checkpoints import load_model
-    from tfnlp.text import load_tokenizer
-    from tfnlp.training import encode_batches
-    from tfnlp.training.inference import predict_batches
-
     best = pathlib.Path(run_folder) / "best"
-    batches = encode_batches(task, load_tokenizer(best), examples, max_length, 32)
-    model = load_model(best, task.head, block_size=block_size)
-    outputs = predict_batches(model, batches, task.outputs)
+    tokenizer = tfnlp.text.load_tokenizer(best)
+    batches = tfnlp.training.encode_batches(task, tokenizer, examples, max_length, 32)
+    model = tfnlp.checkpoints.load_model(best, task.head, block_size=block_size)
+    outputs = tfnlp.training.predict_batches(model, batches, task.outputs)
     answers = task.n_best(examples, batches.encodings, outputs, count)
     write_json(
         pathlib.Path(run_folder) / "n_best.json",

@@ -3,6 +3,7 @@
 import hashlib
 
 import numpy as np
+import tensorflow as tf
 
 from tfnlp.text.batches import IGNORED, LengthBatches
 
@@ -98,8 +99,6 @@ class TranslationBatches:
 
     def signature(self):
         """Return the `tf.TensorSpec`s of a batch, in the structure of `batch`."""
-        import tensorflow as tf
-
         ids = tf.TensorSpec((None, None), "int32")
         names = ("encoder_token_ids", "encoder_padding_mask", "decoder_token_ids")
         return dict.fromkeys(names, ids), ids

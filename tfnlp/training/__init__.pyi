@@ -8,6 +8,7 @@ from .finetuning import encode_batches as encode_batches
 from .fingerprints import content_fingerprint as content_fingerprint
 from .fingerprints import model_fingerprint as model_fingerprint
 from .inference import predict as predict
+from .inference import predict_batches as predict_batches
 from .optimizer import compile_model as compile_model
 from .optimizer import make_optimizer as make_optimizer
 from .optimizer import optimizer_of as optimizer_of

@@ -70,7 +70,9 @@ class AdversarialRegularizer:
         x = ops.cast(x, "float32")
         scale = ops.sqrt(ops.var(x, axis=-1, keepdims=True) + EPSILON)  # (B, L, 1)
         move = self._start(ops.shape(x))
-        gradient = self.gradient(inputs, outputs, x, scale, move, sample_weight)
+        gradient = self.gradient(
+            inputs, outputs, x, scale=scale, move=move, sample_weight=sample_weight
+        )
         largest = ops.max(ops.abs(gradient), axis=-1, keepdims=True)
         move = ops.stop_gradient(move + self.step_size * gradient / (largest + EPSILON))
         moved = self._again(self.rest, [x + scale * move, inputs])

@@ -1,4 +1,4 @@
-"""Numbers with their nouns, such as "2,000 documents"."""
+"""Numbers with their nouns, such as "2,000 documents", and tables in plain text."""
 
 
 def counted(number, thing, things=None):
@@ -12,7 +12,11 @@ def counted(number, thing, things=None):
     return f"{number:,} {thing if number == 1 else things or f'{thing}s'}"
 
 
-def aligned(rows):
-    """Return rows of strings as lines, with columns aligned at the right."""
+def aligned(rows, justify=str.ljust):
+    """Return the lines of a table whose columns are aligned, by `str.ljust` or `str.rjust`.
+
+    Args:
+        rows: a list of lists of strings, the header first.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(map(str.rjust, row, widths)) for row in rows]
+    return ["  ".join(map(justify, row, widths)).rstrip() for row in rows]

@@ -1,0 +1,65 @@
+"""A student of a classifier, and what is said of flags that no student can have."""
+
+import json
+import shutil
+
+SPLITS = ("train", "dev", "test")
+
+
+def test_a_student_is_smaller_than_its_teacher(corpus, student, run):
+    folder, flags = student
+    done = run("distill_classifier", *flags[:-1], f"--output_dir={folder}", status=2)
+    assert "there --cache_dir is 'given', here None" in done.stderr
+    figures = json.loads((folder / "figures.json").read_text())
+    assert figures["parameters"] < figures["teacher_parameters"]
+    assert figures["share_of_teacher"] == figures["dev_accuracy"] / figures["teacher_dev_accuracy"]
+
+
+def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
+    endings, scores = tmp_path / "endings.tsv", tmp_path / "scores.tsv"
+    endings.write_text("prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t0\n")
+    scores.write_text("sentence1\tsentence2\tscore\na\tb\t1.5\n")
+    cases = [
+        ("classifier", ["--num_layers=9"], "must lie between 1 and the teacher's 2"),
+        ("classifier", ["--layer_map=5", "--noinitialize"], "names layer 5"),
+        (
+            "classifier",
+            ["--method=pkd", "--cosine_weight=1"],
+            "--cosine_weight=1.0 has no effect with --method=pkd, which takes",
+        ),
+        ("classifier", ["--labels=up,down"], "--labels=up,down are not the model's ("),
+        ("tagger", [f"--{x}={endings}" for x in SPLITS], "the task needs the head 'tagger'"),
+        ("chooser", [f"--{x}={endings}" for x in SPLITS], "the task needs the head 'chooser'"),
+        ("regression", [f"--{x}={scores}" for x in SPLITS], "gives 2 classes, but the task has a"),
+    ]
+    start = [f"--teacher_dir={teacher[0] / 'best'}", *corpus, "--num_layers=1"]
+    start.append(f"--output_dir={tmp_path / 'a'}")
+    for task, given, message in cases:
+        done = run(f"distill_{task}", *start, *given, status=2)
+        (line,) = [x for x in done.stderr.splitlines() if x]
+        assert line.startswith("Error: ") and message in line
+    assert not (tmp_path / "a").exists()
+
+
+def test_classes_without_names_take_labels_or_the_numbers_of_the_file(
+    teacher, corpus, run, tmp_path
+):
+    unnamed = tmp_path / "unnamed"
+    shutil.copytree(teacher[0] / "best", unnamed)
+    config = json.loads((unnamed / "config.json").read_text())
+    config["id2label"] = {"0": "LABEL_0", "1": "LABEL_1"}
+    (unnamed / "config.json").write_text(json.dumps(config))
+    numbers = tmp_path / "numbers.tsv"
+    numbers.write_text("sentence\tlabel\na fine film\t1\na dull film\t0\n")
+    given = [f"--teacher_dir={unnamed}", *corpus, "--num_layers=9", f"--output_dir={tmp_path}/a"]
+    done = run("distill_classifier", *given, status=2)
+    assert "unnamed have no names, and those of --train=" in done.stderr
+    assert "are negative, positive; give --labels, the names in the order of" in done.stderr
+    for named, names in (
+        (["--labels=negative,positive"], "negative, positive"),
+        ([f"--{x}={numbers}" for x in SPLITS], "0, 1"),
+    ):
+        done = run("distill_classifier", *given, *named, status=2)
+        assert f"no names: {names} are taken for them, in this order." in done.stderr
+        assert done.stderr.splitlines()[-1].startswith("Error: --num_layers=9 must lie between")
+    assert not (tmp_path / "a").exists()

@@ -1,0 +1,152 @@
+"""Flags, columns and files that do not fit are told before TensorFlow is imported."""
+
+import pytest
+
+from tests.recipes.refusals import check_refusals
+
+FILES = {
+    "fine.tsv": "sentence\tlabel\na fine film\tgood\na poor film\tbad\n",
+    "other.tsv": "sentence1\tlabel\na fine film\tgood\n",
+    "text.tsv": "sentence\na fine film\n",
+    "text.de": "Satz\nein guter Film\n",
+    "lines.jsonl": '{"sentence1": "a fine film", "label": "good"}\n',
+    "scores.tsv": "sentence1\tsentence2\tscore\na\tb\t1.5\na\tb\tmuch\n",
+    "choices.tsv": "prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t2\n",
+    "tags.conll": "the\tO\nfilm\tnoun\n\n",
+    "broken.json": '{"data": [}',
+}
+HAS = "other.tsv has no column {!r}; its header (line 1) has sentence1, label."
+ONE_CLASS = (
+    "--monitor=f1 scores one class; name it as --positive_label, or take --monitor=macro_f1, the "
+    "mean over classes."
+)
+# Flags of each recipe, and the message; "" where they are accepted. A file that begins the flags
+# is that of --train and --dev.
+CASES = {
+    "finetune_classifier": {
+        "fine.tsv --dev=no.tsv": "no.tsv does not exist",
+        "fine.tsv --xla": "--xla=True compiles the steps anew",
+        "fine.tsv --accumulation_steps=5": "--accumulation_steps=5 must divide --batch_size",
+        "fine.tsv --ema_decay=1": "--ema_decay=1.0 must be below 1",
+        "fine.tsv --num_heads=3": "--num_heads=3 does not divide --hidden_dim=256",
+        "fine.tsv --family=gru --num_heads=2": "--num_heads=2 is no field of the family gru",
+        "fine.tsv --size=huge": "--size=huge is unknown; use one of bert_base, bert_large",
+        "fine.tsv --size=transformer_big": "--size=transformer_big is of a translator;",
+        "fine.tsv --tokenizer_dir=a --vocabulary_size=99": "--vocabulary_size=99 has no effect",
+        "other.tsv": "--text_column=sentence: {d}/" + HAS.format("sentence"),
+        "fine.tsv --labels=good,poor": (
+            "{d}/fine.tsv, line 3: label 'bad' is not one of the labels (good, poor), which are "
+            "those of the model or of --labels, or without them of the training file."
+        ),
+        "fine.tsv --labels=good,good,bad": (
+            "--labels=good,good,bad: The label 'good' is given twice; give each label once."
+        ),
+        "fine.tsv --labels=good": ("--labels=good: There must be at least 2 labels; given: good."),
+        "fine.tsv --positive_label=fine": (
+            "--positive_label=fine is not one of the labels (bad, good)."
+        ),
+        "fine.tsv --monitor=f1": ONE_CLASS,
+        "fine.tsv --labels=good,bad": "",
+        "fine.tsv --positive_label=good": "",
+    },
+    "finetune_regression": {"scores.tsv": "line 3: score 'much' is not a number; write"},
+    "finetune_chooser": {
+        "choices.tsv": "choices.tsv, line 2: ",
+        "choices.tsv --sparsity=0.5 --clusters=4": "--clusters=4 has no effect beside --sparsity",
+        "other.tsv --prompt_column=sentence1 --choice_columns=a,label": (
+            "--choice_columns=a: {d}/" + HAS.format("a")
+        ),
+    },
+    "finetune_tagger": {
+        "tags.conll": "line 2: tag 'noun' is not of BIO",
+        "tags.conll --model_dir=m --family=bert": "--family=bert has no effect beside --model_dir",
+        "tags.conll --family=distilbret": (
+            "--family=distilbret is unknown (did you mean distilbert?); use one of bert, roberta,"
+        ),
+    },
+    "finetune_answerer": {"broken.json": "broken.json"},
+    "distill_classifier": {
+        "fine.tsv --monitor=f1": ONE_CLASS,
+        # The teacher's folder says which labels there are.
+        "fine.tsv --positive_label=fine": "",
+    },
+    "distill_regression": {
+        "other.tsv --pair_column=": "--score_column=score: {d}/" + HAS.format("score")
+    },
+    "distill_tagger": {
+        "tags.conll --sparsity_pattern=2:4": "--sparsity_pattern=2:4 has no effect without --spar"
+    },
+    "distill_answerer": {
+        "broken.json --student_dir=s --size=x": "--size=x has no effect beside --student_dir",
+        "broken.json --student_dir=s --noinitialize": "--initialize=false has no effect beside",
+    },
+    "distill_chooser": {
+        "choices.tsv --xla": "--xla=True compiles the steps anew",
+        "choices.tsv --tokenizer_dir=a --keep_tokens=9": "--keep_tokens=9 has no effect beside",
+        "choices.tsv --keep_heads=2 --hidden_dim=8": "--hidden_dim=8 has no effect beside --keep_",
+        "choices.tsv --teacher_weights=a,b": "--teacher_weights=a,b must be numbers with commas",
+        "choices.tsv --hidden_dim=15 --num_heads=2": "--num_heads=2 does not divide --hidden_dim=",
+        "choices.tsv --size=huge": "--size=huge is unknown; use one of",
+        "choices.tsv --size=bert_base --num_heads=5": "--num_heads=5 does not divide --hidden_dim",
+        "choices.tsv --layer_map=best": "--layer_map=best is unknown; use uniform, last, first",
+        "choices.tsv --layer_map=1,3": "--layer_map=[1, 3] has 2 entries, but the student has 3",
+        "choices.tsv --size=bert_tiny --layer_map=1,2,3": "has 3 entries, but the student has 2",
+    },
+    "distill_general": {
+        "--texts={d}/fine.tsv,no.txt": "no.txt does not exist",
+        "--texts={d}/other.tsv --text_column=label --family=DeBERTa_v4": (
+            "--family=DeBERTa_v4 is unknown (did you mean deberta_v3 or deberta_v2 or deberta?);"
+        ),
+    },
+    "train_translator": {
+        "other.tsv --source_column=label": "--target_column=target: {d}/" + HAS.format("target"),
+        # Two files have lines, not columns.
+        "text.tsv,{d}/text.de": "",
+        "text.tsv,{d}/text.de --dev={d}/text.tsv": (
+            "--source_column=source: {d}/text.tsv has no column 'source'"
+        ),
+    },
+    "translate": {
+        "--input={d}/lines.jsonl": (
+            "--text_column=source: {d}/lines.jsonl, line 1: no field 'source'; it has sentence1,"
+        )
+    },
+    "export_tflite": {
+        "--fixed_lengths=a": "--fixed_lengths=a must be whole numbers",
+        "--fixed_only": "--fixed_only=true has no effect without --fixed_lengths",
+        "--calibration_text={d}/fine.tsv": "has no effect with --quantization=int8",
+        "--quantization=static_int8 --calibration_text={d}/other.tsv --calibration_column=x": (
+            "--calibration_column=x: {d}/" + HAS.format("x")
+        ),
+    },
+    "predict": {
+        "--input={d}/other.tsv --pair_column=b": "--pair_column=b: {d}/" + HAS.format("b"),
+        "--input={d}/other.tsv --question=a": "Give either --text or --input.",
+    },
+    "augment": {"--input={d}/text.tsv": ""},  # labels are not read
+    "frontier": {"--input={d}/fine.tsv": "Give either --sweep_dir or --models."},
+    "benchmark_tflite": {
+        "--input={d}/fine.tsv": "Agreement needs both --model_dir and --input, and --onnx a"
+    },
+}
+
+
+@pytest.mark.parametrize("recipe", CASES)
+def test_wrong_input_is_told_before_tensorflow_is_imported(recipe, tmp_path):
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content)
+    start = [] if recipe == "translate" else [f"--output_dir={tmp_path / 'run'}"]
+    if recipe in ("export_tflite", "translate", "augment"):
+        start.append("--model_dir=m")
+    if recipe in ("predict", "benchmark_tflite"):
+        start.append("--model=m")
+    if recipe.startswith("distill"):
+        start.append("--teacher_dir=t")
+    cases = {}
+    for flags, message in CASES[recipe].items():
+        file, _, rest = flags.partition(" ")
+        if not file.startswith("--"):
+            flags = f"--train={{d}}/{file} --dev={{d}}/{file} {rest}"
+        cases[flags.format(d=tmp_path)] = message.format(d=tmp_path)
+    check_refusals(recipe, start, cases)
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,18 @@
+"""Texts are scored from the shell."""
+
+import json
+import re
+
+
+def test_texts_are_scored_from_the_shell(run, tmp_path):
+    due, written = tmp_path / "due.txt", tmp_path / "written.tsv"
+    due.write_text("a film to see\n정말 좋아요\n")
+    written.write_text("text\na film to see\n\n")
+    flags = [f"--references={due}", f"--hypotheses={written}"]
+    done = run("score_text", *flags, f"--output={tmp_path / 's.json'}")
+    assert re.search(r"^rouge1 +0\.5000$", done.stdout, re.M)
+    scores = json.loads((tmp_path / "s.json").read_text())
+    assert scores["word_precision"] == 1 and scores["word_recall"] == 4 / 6
+    due.write_text("a film to see\n")
+    done = run("score_text", *flags, status=2)
+    assert "There are 1 references for 2 hypotheses" in done.stderr
