@@ -14,7 +14,7 @@ answers to each question of --dev go to OUTPUT_DIR/n_best.json, with their offse
 from absl import flags
 
 from recipes import data_flags, distillation_flags, distillation_run, entry_point, task_flags
-from tfnlp import tasks
+from tfnlp import tasks, training
 
 FLAGS = flags.FLAGS
 distillation_flags.define_flags()
@@ -27,7 +27,7 @@ def main():
     train, dev, test = task_flags.read_questions()
     task = tasks.QuestionAnswering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
     distillation_run.distill(task, train, dev, test)
-    tasks.write_n_best(task, FLAGS.output_dir, dev, FLAGS.max_length, FLAGS.n_best)
+    training.write_n_best(task, FLAGS.output_dir, dev, FLAGS.max_length, FLAGS.n_best)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ go to OUTPUT_DIR/n_best.json, with their offsets in the text.
 from absl import flags
 
 from recipes import data_flags, entry_point, finetuning_run, task_flags
-from tfnlp import tasks
+from tfnlp import tasks, training
 
 FLAGS = flags.FLAGS
 task_flags.define_answerer_flags()
@@ -26,7 +26,7 @@ def main():
     texts = [*dict.fromkeys(train.contexts), *train.questions]
     finetuning_run.finetune(task, texts, train, dev, test)
     sizes = FLAGS.max_length, FLAGS.n_best, FLAGS.block_size
-    tasks.write_n_best(task, FLAGS.output_dir, dev, *sizes)
+    training.write_n_best(task, FLAGS.output_dir, dev, *sizes)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 import tensorflow as tf
 
-from tfnlp.text.text_arguments import check_whole
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import check_whole
 
 # Default signature of runtimes: the one of any length, or the longest.
 DEFAULT = "run"

@@ -21,12 +21,13 @@ from distill.runtime.associated_files import (
 )
 from tfnlp.pipelines.pipeline import Classifier, pipeline_of
 from tfnlp.text.marian import MarianTokenizer
-from tfnlp.text.text_arguments import as_texts, check_at_least
+from tfnlp.text.text_arguments import as_texts
 from tfnlp.text.tokenizer import Encoding, Tokenizer
 from tfnlp.text.wordpiece import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.native_notices import without_notices
 from tfnlp.utils.progress import progress_bar
+from tfnlp.utils.settings import check_at_least
 
 INPUTS = ("ids", "mask", "segment_ids")
 # Number of texts from which a progress bar is shown.

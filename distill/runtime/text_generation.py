@@ -20,9 +20,10 @@ from tfnlp.text.continuations import (
     continuation,
     unframed_ids,
 )
-from tfnlp.text.text_arguments import as_texts, check_at_least
+from tfnlp.text.text_arguments import as_texts
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.generation_settings import Beam, Greedy
+from tfnlp.utils.settings import check_at_least
 
 
 class _GenerationFile:

@@ -99,7 +99,7 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
         ([*flags, "--seed=1", f"--output_dir={folder}"], "there --seed is 0, here 1"),
         ([*flags, "--label_column=", out], "--label_column is empty; name a column, such as"),
         ([*flags, "--overwrite", f"--output_dir={folder.parent}"], "is not a run's folder"),
-        ([*corpus, f"--model_dir={tmp_path}", out], "neither vocab.txt nor"),
+        ([*corpus, f"--model_dir={tmp_path}", out], "tokenizer.json is missing"),
         (
             [*flags, f"--train={alike}", "--labels=negative,positive", out],
             "All examples of --train have the label 'positive', so that",

@@ -5,10 +5,10 @@ import tensorflow as tf
 
 from tfnlp.generation.search_algorithms import search
 from tfnlp.text.special_tokens import END_TOKENS, end_token_id
-from tfnlp.text.text_arguments import check_at_least
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.generation_settings import Beam, Sample
 from tfnlp.utils.progress import progress_bar
+from tfnlp.utils.settings import check_at_least
 
 # Rows are padded to this length times a power of two, since each length compiles a loop.
 SHORTEST = 16

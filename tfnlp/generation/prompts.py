@@ -12,11 +12,11 @@ import numpy as np
 from tfnlp.generation.output_files import write_generated
 from tfnlp.objectives.special_token_template import plain_ids
 from tfnlp.tasks.reference_scores import text_scores
-from tfnlp.text.text_arguments import check_whole
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json, write_json
 from tfnlp.utils.formatting import aligned
 from tfnlp.utils.seed_statistics import Estimate
+from tfnlp.utils.settings import check_whole
 
 # Scores of generated texts in the table.
 WRITING_SCORES = ("bleu", "chrf", "rouge1", "rougeL")

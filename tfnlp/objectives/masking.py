@@ -11,9 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from tfnlp.text.batches import IGNORED, LengthBatches
-from tfnlp.text.text_arguments import check_at_least
 from tfnlp.text.word_starts import WordStarts
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import check_at_least
 
 POSITIONS = "masked_positions"
 # With fixed lengths, the number of positions is a multiple of this.

@@ -15,8 +15,8 @@ from tfnlp.objectives.lane_memory import WithLaneMemory, check_memory
 from tfnlp.objectives.objective import Objective
 from tfnlp.objectives.permutation_batches import TARGETS, PermutationBatches
 from tfnlp.objectives.special_token_template import SpecialTokenTemplate
-from tfnlp.text.text_arguments import check_at_least
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import check_at_least
 from tfnlp.weighted_losses import cross_entropy
 
 

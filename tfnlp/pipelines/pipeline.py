@@ -21,10 +21,11 @@ import numpy as np
 from tfnlp.text.answers import best_answers
 from tfnlp.text.character_tags import best_characters
 from tfnlp.text.tags import ENTITY_TAG, TaggedText, best_rows, outside
-from tfnlp.text.text_arguments import as_sentences, as_texts, check_at_least
+from tfnlp.text.text_arguments import as_sentences, as_texts
 from tfnlp.text.tokenizer import MAX_QUESTION_LENGTH
 from tfnlp.text.words import WordSplitter
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import check_at_least
 
 
 @dataclasses.dataclass(frozen=True)

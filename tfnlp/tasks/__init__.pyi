@@ -10,7 +10,6 @@ from .parallel_texts import ParallelTexts as ParallelTexts
 from .parallel_texts import read_parallel_texts as read_parallel_texts
 from .question_answering import QuestionAnswering as QuestionAnswering
 from .question_answering import read_questions as read_questions
-from .question_answering import write_n_best as write_n_best
 from .reference_scores import make_bleu as make_bleu
 from .reference_scores import scoring_libraries as scoring_libraries
 from .reference_scores import text_scores as text_scores

@@ -3,7 +3,6 @@
 import collections
 import dataclasses
 import itertools
-import pathlib
 import re
 import string
 
@@ -16,7 +15,6 @@ from tfnlp.text.answers import answer_places, best_answers
 from tfnlp.text.readers import read_json_data
 from tfnlp.text.tokenizer import MAX_QUESTION_LENGTH
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import write_json
 
 
 @dataclasses.dataclass
@@ -178,32 +176,6 @@ def _best_mean(score, predictions, references):
     """Return the mean over questions of the best score among the correct answers to each."""
     pairs = zip(predictions, references, strict=True)
     return float(np.mean([max(score(text, r) for r in answers) for text, answers in pairs]))
-
-
-def write_n_best(task, run_folder, examples, max_length, count=5, block_size=None):
-    """Write a run's best answers to each question to its n_best.json.
-
-    Args:
-        task: a `QuestionAnswering`.
-        run_folder: the folder of the run, with the fine-tuned model in `best`.
-        examples: `Questions`.
-        max_length: the maximum input length in tokens.
-        count: the number of answers for each question.
-        block_size: as in `load_model`.
-    """
-    best = pathlib.Path(run_folder) / "best"
-    tokenizer = tfnlp.text.load_tokenizer(best)
-    batches = tfnlp.training.encode_batches(task, tokenizer, examples, max_length, 32)
-    model = tfnlp.checkpoints.load_model(best, task.head, block_size=block_size)
-    outputs = tfnlp.training.predict_batches(model, batches, task.outputs)
-    answers = task.n_best(examples, batches.encodings, outputs, count)
-    write_json(
-        pathlib.Path(run_folder) / "n_best.json",
-        {
-            i: [dataclasses.asdict(answer) for answer in best_of_question]
-            for i, best_of_question in zip(examples.ids, answers, strict=True)
-        },
-    )
 
 
 def normalise(text):

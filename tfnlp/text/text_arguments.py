@@ -1,13 +1,11 @@
-"""Validation of texts, pairs, sentences and numbers from callers."""
+"""Validation of texts, pairs and sentences from callers."""
 
 import logging
-import math
-import numbers
-import operator
 import re
 import unicodedata
 
 from tfnlp.utils.errors import InputError, unknown_name
+from tfnlp.utils.settings import check_whole
 
 # Each policy, and the fate of a text that is too long for a model: it is refused, loses its end,
 # or is left out.
@@ -117,30 +115,6 @@ def room_for_text(max_length, special):
             f"give at least {special + 1}."
         )
     return max_length - special
-
-
-def check_whole(**values):
-    """Raise an `InputError` for a keyword argument that is not an integer."""
-    for name, value in values.items():
-        try:
-            operator.index(value)
-        except TypeError:
-            raise InputError(f"{name}={value!r} must be a whole number.") from None
-
-
-def check_at_least(least, **values):
-    """Raise an `InputError` for a keyword argument that is not an integer of at least `least`."""
-    check_whole(**values)
-    for name, value in values.items():
-        if value < least:
-            raise InputError(f"{name}={value} must be at least {least}.")
-
-
-def check_finite(**values):
-    """Raise an `InputError` for a keyword argument that is not a finite number."""
-    for name, value in values.items():
-        if not isinstance(value, numbers.Real) or not math.isfinite(value):
-            raise InputError(f"{name}={value!r} must be a finite number.")
 
 
 def check_too_long(too_long):

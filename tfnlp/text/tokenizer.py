@@ -16,13 +16,13 @@ from tfnlp.text.text_arguments import (
     as_sentences,
     as_texts,
     character_end,
-    check_at_least,
     room_for_text,
 )
 from tfnlp.text.tokenizer_files import read_settings, save_tokenizer
 from tfnlp.text.word_starts import WordStarts, bytes_of_name
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
+from tfnlp.utils.settings import check_at_least
 
 __all__ = ["Encoding", "Encodings", "Tokenizer"]
 

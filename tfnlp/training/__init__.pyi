@@ -5,6 +5,7 @@ from .experiment import Experiment as Experiment
 from .experiment import Splits as Splits
 from .finetuning import FineTuning as FineTuning
 from .finetuning import encode_batches as encode_batches
+from .finetuning import write_n_best as write_n_best
 from .fingerprints import content_fingerprint as content_fingerprint
 from .fingerprints import model_fingerprint as model_fingerprint
 from .inference import predict as predict

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import gzip
+import pathlib
 from collections.abc import Callable
 
 from absl import logging
@@ -12,15 +13,16 @@ from tfnlp.checkpoints.tensors import WEIGHTS
 from tfnlp.models import check_lengths
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.tasks.confusion_matrix import only_answer
-from tfnlp.text import Encodings, LengthBatches
+from tfnlp.text import Encodings, LengthBatches, load_tokenizer
 from tfnlp.training.adversarial import AdversarialRegularizer
 from tfnlp.training.experiment import Experiment
 from tfnlp.training.fingerprints import content_fingerprint
-from tfnlp.training.inference import evaluator, predictor
+from tfnlp.training.inference import evaluator, predict_batches, predictor
 from tfnlp.training.optimizer import compile_model
 from tfnlp.training.run_report import write_report
 from tfnlp.training.trainer import FineTuner
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import write_json
 from tfnlp.utils.formatting import counted
 
 
@@ -228,3 +230,29 @@ def compression_figures(compressor, best, run):
         return {}
     size = len(gzip.compress((run.best / WEIGHTS).read_bytes()))
     return compressor.figures(best) | {"compressed_bytes": size}
+
+
+def write_n_best(task, run_folder, examples, max_length, count=5, block_size=None):
+    """Write a run's best answers to each question to its n_best.json.
+
+    Args:
+        task: a `QuestionAnswering`.
+        run_folder: the folder of the run, with the fine-tuned model in `best`.
+        examples: `Questions`.
+        max_length: the maximum input length in tokens.
+        count: the number of answers for each question.
+        block_size: as in `load_model`.
+    """
+    best = pathlib.Path(run_folder) / "best"
+    tokenizer = load_tokenizer(best)
+    batches = encode_batches(task, tokenizer, examples, max_length, 32)
+    model = load_model(best, task.head, block_size=block_size)
+    outputs = predict_batches(model, batches, task.outputs)
+    answers = task.n_best(examples, batches.encodings, outputs, count)
+    write_json(
+        pathlib.Path(run_folder) / "n_best.json",
+        {
+            i: [dataclasses.asdict(answer) for answer in best_of_question]
+            for i, best_of_question in zip(examples.ids, answers, strict=True)
+        },
+    )

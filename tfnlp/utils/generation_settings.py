@@ -2,9 +2,8 @@
 
 import dataclasses
 
-from tfnlp.text.text_arguments import check_at_least, check_whole
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.settings import check_settings, setting
+from tfnlp.utils.settings import check_at_least, check_settings, check_whole, setting
 
 NORMALIZATIONS = ("length", "gnmt")
 # Score of an absent text, below any sum of log-probabilities.

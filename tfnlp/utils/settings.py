@@ -1,9 +1,10 @@
-"""Fields of settings dataclasses, with their help, bounds and choices."""
+"""Fields of settings dataclasses, with their help, bounds and choices; checks of numbers."""
 
 import dataclasses
+import math
+import numbers
 import operator
 
-from tfnlp.text.text_arguments import check_finite, check_whole
 from tfnlp.utils.errors import InputError, unknown_name
 
 BOUNDS = {
@@ -47,3 +48,27 @@ def check_settings(settings):
         for bound, (holds, words) in BOUNDS.items():
             if bound in metadata and not holds(value, metadata[bound]):
                 raise InputError(f"{name}={value} must be {words} {metadata[bound]}.")
+
+
+def check_whole(**values):
+    """Raise an `InputError` for a keyword argument that is not an integer."""
+    for name, value in values.items():
+        try:
+            operator.index(value)
+        except TypeError:
+            raise InputError(f"{name}={value!r} must be a whole number.") from None
+
+
+def check_at_least(least, **values):
+    """Raise an `InputError` for a keyword argument that is not an integer of at least `least`."""
+    check_whole(**values)
+    for name, value in values.items():
+        if value < least:
+            raise InputError(f"{name}={value} must be at least {least}.")
+
+
+def check_finite(**values):
+    """Raise an `InputError` for a keyword argument that is not a finite number."""
+    for name, value in values.items():
+        if not isinstance(value, numbers.Real) or not math.isfinite(value):
+            raise InputError(f"{name}={value!r} must be a finite number.")
