@@ -123,13 +123,13 @@ def make_augmenter():
             f"with {head!r}."
         )
     # Before the model, to report a malformed line sooner.
-    vectors = FLAGS.vectors and learning.WordVectors.from_file(FLAGS.vectors)
+    vectors = FLAGS.vectors and learning.WordNeighbours.from_file(FLAGS.vectors)
     model = checkpoints.load_model(FLAGS.model_dir, head)
     tokenizer = text.load_tokenizer(FLAGS.model_dir)
     if not replace:
         config = dataclass_flags.read(learning.ContinuationConfig)
         return learning.TextContinuer(model, tokenizer, config, FLAGS.batch_size)
-    vectors = vectors or learning.WordVectors.of_model(model, tokenizer)
+    vectors = vectors or learning.WordNeighbours.of_model(model, tokenizer)
     config = dataclass_flags.read(learning.ReplacementConfig)
     return learning.WordReplacer(model, tokenizer, vectors, config, FLAGS.batch_size)
 

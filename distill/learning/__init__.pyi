@@ -31,6 +31,6 @@ from .teacher import read_teacher_labels as read_teacher_labels
 from .terms import Term as Term
 from .text_continuation import ContinuationConfig as ContinuationConfig
 from .text_continuation import TextContinuer as TextContinuer
+from .word_neighbours import WordNeighbours as WordNeighbours
 from .word_replacement import ReplacementConfig as ReplacementConfig
 from .word_replacement import WordReplacer as WordReplacer
-from .word_vectors import WordVectors as WordVectors

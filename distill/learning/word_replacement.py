@@ -10,7 +10,7 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from distill.learning.word_vectors import pieces_within, whole_words
+from distill.learning.word_neighbours import pieces_within, whole_words
 from tfnlp.models import check_vocabulary
 from tfnlp.objectives import predict_at_positions
 from tfnlp.objectives.masking import POSITIONS
@@ -54,7 +54,7 @@ class WordReplacer:
     Args:
         model: with the head "masked_lm".
         tokenizer: its tokenizer, which has a token [MASK] or <mask>.
-        vectors: `WordVectors` for words of several tokens; None to leave them unchanged.
+        vectors: `WordNeighbours` for words of several tokens; None to leave them unchanged.
         config: a `ReplacementConfig`.
         batch_size: masked texts in a batch.
 

@@ -12,7 +12,7 @@ class WordVectors:
     """Vectors of words.
 
     Args:
-        words: a list of distinct strings.
+        words: a list of strings; of two that are the same the first counts.
         vectors: (words, D).
 
     Attributes:
@@ -25,7 +25,7 @@ class WordVectors:
         self.unit = self.vectors / np.maximum(
             np.linalg.norm(self.vectors, axis=1, keepdims=True), 1e-12
         )
-        self._rows = {word: row for row, word in enumerate(self.words)}
+        self._rows = {word: row for row, word in reversed([*enumerate(self.words)])}
 
     def __contains__(self, word):
         return word in self._rows

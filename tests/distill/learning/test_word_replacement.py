@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from distill.learning.word_neighbours import WordNeighbours
 from distill.learning.word_replacement import ReplacementConfig, WordReplacer
-from distill.learning.word_vectors import WordVectors
 from tfnlp.models import build_model
 from tfnlp.utils.errors import InputError
 
@@ -85,7 +85,7 @@ def slow_copies(model, tokenizer, texts, config):
 @pytest.mark.quick
 def test_words_are_replaced_as_in_algorithm_1(masked_lm, tokenizer):
     config = ReplacementConfig(probability=0.5, copies=6, candidates=4, seed=3)
-    vectors = WordVectors.of_model(masked_lm, tokenizer)
+    vectors = WordNeighbours.of_model(masked_lm, tokenizer)
     found = slow_copies(masked_lm, tokenizer, TEXTS, config)
     for batch_size in (1, 64):
         replacer = WordReplacer(masked_lm, tokenizer, vectors, config, batch_size)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from distill.learning.word_vectors import WordVectors, whole_words
+from distill.learning.word_neighbours import WordNeighbours, whole_words
 from tests.grammar_corpus import make_reviews
 from tfnlp.text.tokenizer_loading import train_tokenizer
 from tfnlp.utils.errors import InputError
@@ -26,15 +26,15 @@ def test_vectors_of_files_and_their_neighbours(tmp_path):
     rows = "the 1 0 0\ngood 0 1 0\ngreat 0 0.9 0.1\nnice 0 2 1\n, 1 1 1\nfine 0 1 0.1\n"
     for header in ("", "6 3\n"):
         path.write_text(header + rows)
-        vectors = WordVectors.from_file(path)
-        assert vectors.words == ["the", "good", "great", "nice", "fine"]
+        vectors = WordNeighbours.from_file(path)
+        assert vectors.vectors.words == ["the", "good", "great", "nice", "fine"]
         assert vectors.nearest("good", 3) == ["fine", "great", "nice"]
         assert vectors.nearest("Good", 2) == ["fine", "great"]
         assert vectors.nearest("bad", 2) == []
     for bad, line in (("the 1 0 0\ngood 1 0\n", 2), ("the 1 0\na b c\n", 2), ("the 1 nan\n", 1)):
         path.write_text(bad)
         with pytest.raises(InputError, match=rf"vectors\.txt, line {line}: expected a word and"):
-            WordVectors.from_file(path)
+            WordNeighbours.from_file(path)
     path.write_text(", 1 2\n")
     with pytest.raises(InputError, match="holds no vector of a word of letters"):
-        WordVectors.from_file(path)
+        WordNeighbours.from_file(path)
