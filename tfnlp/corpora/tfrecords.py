@@ -20,6 +20,7 @@ To read it with TensorFlow:
 import functools
 import struct
 
+import google_crc32c
 import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 from google.protobuf.message import DecodeError
@@ -27,10 +28,6 @@ from google.protobuf.message import DecodeError
 # Bytes of a record before its data, and in total around it.
 HEADER, FRAME = 12, 16
 _MASK_DELTA = 0xA282EAD8
-# CRC-32C (Castagnoli), bits reversed.
-_POLYNOMIAL = 0x82F63B78
-# The number of bytes whose checksum is one reduction over a table.
-_BLOCK = 1024
 # The messages of tensorflow/core/example/example.proto that integer lists need.
 _EXAMPLE = """
 name: "example.proto" package: "tensorflow" syntax: "proto3"
@@ -52,7 +49,7 @@ message_type { name: "Example"
 
 def frame(data):
     """Return data framed as a TFRecord record."""
-    return _header(len(data)) + data + struct.pack("<I", _masked(crc32c(data)))
+    return _header(len(data)) + data + struct.pack("<I", _masked(google_crc32c.value(data)))
 
 
 def unframe(record):
@@ -99,52 +96,15 @@ def document_from_bytes(data):
     return np.array(ids, "int32"), np.array(lengths, "int64")
 
 
-def crc32c(data):
-    """Compute the CRC-32C of bytes.
-
-    The checksum is linear. That of a block is the exclusive or of a table entry for each byte at
-    its distance from the end.
-    """
-    table, offsets = _tables()
-    state = 0xFFFFFFFF
-    for begin in range(0, len(data), _BLOCK):
-        block = np.frombuffer(data, "uint8", min(_BLOCK, len(data) - begin), begin)
-        size = len(block)
-        # The state so far is combined with the first four bytes of the block.
-        places = offsets[_BLOCK - size :] + block
-        carried = min(size, 4)
-        places[:carried] ^= np.frombuffer(struct.pack("<I", state), "uint8")[:carried]
-        rest = state >> 8 * size if size < 4 else 0
-        state = int(np.bitwise_xor.reduce(table[places])) ^ rest
-    return state ^ 0xFFFFFFFF
-
-
 @functools.lru_cache(maxsize=4096)
 def _header(length):
     packed = struct.pack("<Q", length)
-    return packed + struct.pack("<I", _masked(crc32c(packed)))
+    return packed + struct.pack("<I", _masked(google_crc32c.value(packed)))
 
 
 def _masked(crc):
     """Return TensorFlow's masked checksum: bits rotated by 15, plus a constant."""
     return (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF
-
-
-@functools.cache
-def _tables():
-    """Return the checksum tables: each byte's contribution at each place of a block, and offsets.
-
-    The table is flattened; an offset is the start of a place in it.
-    """
-    byte = np.arange(256, dtype="uint32")
-    for _ in range(8):
-        byte = np.where(byte & 1, (byte >> 1) ^ np.uint32(_POLYNOMIAL), byte >> 1)
-    table = np.empty((_BLOCK, 256), "uint32")
-    table[-1] = byte
-    for place in range(_BLOCK - 2, -1, -1):  # one zero byte further from the end
-        later = table[place + 1]
-        table[place] = (later >> 8) ^ byte[later & 0xFF]
-    return table.ravel(), np.arange(_BLOCK) * 256
 
 
 @functools.cache
