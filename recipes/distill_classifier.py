@@ -19,6 +19,7 @@ FLAGS = flags.FLAGS
 distillation_flags.define_flags()
 task_flags.define_classification_data_flags()
 task_flags.define_classification_score_flags()
+task_flags.define_baseline_flag()
 
 
 def main():
@@ -29,7 +30,8 @@ def main():
     train, dev, test = task_flags.read_labelled(labels)
     if labels is None:
         task_flags.warn_of_unnamed(train.label_names)
-    task = tasks.Classification(train.label_names, FLAGS.monitor, FLAGS.positive_label)
+    scores = FLAGS.monitor, FLAGS.positive_label, FLAGS.baseline
+    task = tasks.Classification(train.label_names, *scores)
     distillation_run.distill(task, train, dev, test)
 
 

@@ -23,13 +23,15 @@ from tfnlp import tasks
 FLAGS = flags.FLAGS
 task_flags.define_classification_data_flags()
 task_flags.define_classification_score_flags()
+task_flags.define_baseline_flag()
 finetuning_run.define_flags()
 
 
 def main():
     finetuning_run.check_flags()
     train, dev, test = task_flags.read_labelled()
-    task = tasks.Classification(train.label_names, FLAGS.monitor, FLAGS.positive_label)
+    scores = FLAGS.monitor, FLAGS.positive_label, FLAGS.baseline
+    task = tasks.Classification(train.label_names, *scores)
     finetuning_run.finetune(task, train.texts + (train.pairs or []), train, dev, test)
 
 

@@ -38,6 +38,17 @@ def define_classification_score_flags():
     )
 
 
+@group("Score")
+def define_baseline_flag():
+    """Define --baseline, which has linear classifiers reported beside a model's scores."""
+    flags.DEFINE_bool(
+        "baseline",
+        False,
+        "Report score, size and time of linear classifiers of bags of words too (seconds); see "
+        "baseline_classifier.",
+    )
+
+
 @group("Task")
 def define_answerer_flags():
     """Define the flags of question answering."""

@@ -13,7 +13,7 @@ from tfnlp.utils.worker_cluster import read_cluster
 
 FLAGS = flags.FLAGS
 # Flags that do not affect the final weights, so that they may change when a run resumes.
-_NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test", "on_nan"}
+_NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test", "on_nan", "baseline"}
 
 
 @group("Training")

@@ -56,3 +56,15 @@ def test_logits_of_one_class_are_refused(tiny_config, random_inputs):
     outputs = model(random_inputs(2, 5, tiny_config.vocabulary_size))
     with pytest.raises(ValueError, match=r"logits of shape \(2, 1\) have one class"):
         Classification(["a", "b"]).loss(np.zeros(2, "int32"), outputs)
+
+
+def test_linear_classifiers_are_figures_beside_a_model_s():
+    train = Examples(["good film", "bad film", "good plot", "bad plot"], None, [1, 0, 1, 0])
+    splits = {"train": train, "dev": Examples(["good", "bad"], None, [1, 0])}
+    assert Classification(["bad", "good"]).linear_figures(splits) == {}
+    figures = Classification(["bad", "good"], linear=True).linear_figures(splits)
+    assert {name for name in figures if name.endswith("accuracy")} == {
+        f"dev_{name}_accuracy" for name in ("naive_bayes", "logistic_regression", "linear_svm")
+    }
+    assert figures["dev_naive_bayes_accuracy"] == 1
+    assert figures["linear_svm_bytes"] > 100 and figures["linear_svm_ms"] > 0

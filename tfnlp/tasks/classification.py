@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn import metrics
 
+from tfnlp.baselines import compare_baselines
 from tfnlp.tasks.task import Task
 from tfnlp.text.readers import check_label_names, check_positive_label
 from tfnlp.utils.errors import unknown_name
@@ -18,6 +19,7 @@ class Classification(Task):
         monitor: "accuracy", "matthews" (the correlation that CoLA uses), "macro_f1" (the mean over
             classes) or "f1" (that of `positive_label`, as MRPC and QQP use).
         positive_label: the class that `f1` scores; None for no `f1`.
+        linear: whether to report linear classifiers of bags of words beside a model's scores.
 
     Raises:
         InputError: for fewer than 2 classes, an empty or duplicate class name, an unknown
@@ -26,7 +28,7 @@ class Classification(Task):
 
     head = "classifier"
 
-    def __init__(self, label_names, monitor="accuracy", positive_label=None):
+    def __init__(self, label_names, monitor="accuracy", positive_label=None, linear=False):
         check_label_names(label_names, least=2)
         if monitor not in SCORES:
             raise unknown_name("monitor", monitor, SCORES)
@@ -36,6 +38,7 @@ class Classification(Task):
         self.label_names = label_names
         self.num_classes = len(label_names)
         self.monitor = monitor
+        self.linear = linear
 
     def encode(self, tokenizer, examples, max_length):
         encodings = tokenizer.encode(examples.texts, examples.pairs, max_length)
@@ -66,3 +69,15 @@ class Classification(Task):
     def baseline(self, examples):
         majority = self.label_names[np.bincount(examples.labels).argmax()]
         return self.score_predictions(examples, [majority] * len(examples.labels))
+
+    def linear_figures(self, splits):
+        figures = {}
+        for result in compare_baselines(self, splits) if self.linear else ():
+            name = result.name.removeprefix("words ")
+            figures |= {
+                f"{split}_{name}_{self.monitor}": result.scores[f"{split}_{self.monitor}"]
+                for split in splits
+                if split != "train"
+            }
+            figures |= {f"{name}_bytes": result.bytes, f"{name}_ms": result.milliseconds}
+        return figures

@@ -69,3 +69,7 @@ class Task(abc.ABC):
         The dict is empty for a task without one.
         """
         return {}
+
+    def linear_figures(self, splits):
+        """Return {name: figure} of linear classifiers on {name: examples}; empty by default."""
+        return {}

@@ -113,6 +113,7 @@ class FineTuning(Experiment):
         return {
             **score_splits(best, self.task, splits, self.batches),
             **baseline_scores(self.task, splits),
+            **self.task.linear_figures(splits),
             **compression_figures(self.trainer.compressor, best, self.run),
         }
 
