@@ -1,5 +1,7 @@
 """Fixtures: real data and weights where they are, small models and texts where they are not."""
 
+import contextlib
+import ctypes
 import gc
 import importlib.util
 import os
@@ -58,6 +60,8 @@ def _free_memory():
         del registry[name]
     gc.collect()
     gc.freeze()  # what TensorFlow and Keras keep is not looked through again
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # glibc alone has it
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 @pytest.fixture
