@@ -134,11 +134,14 @@ class TwoStreamAttention(RelativeAttention):
         *masks,
         **options,
     ):
-        content = super().compute_output_spec(content_stream, memory=memory, **options)
+        spec = super().compute_output_spec
+        content = spec(content_stream, memory=memory, **options)
         if query_stream is None:
             return content
-        query = super().compute_output_spec(query_stream)
-        query = (query, *content[1:]) if isinstance(content, tuple) else query
+        query = spec(query_stream)
+        if isinstance(content, tuple):
+            # Tensors of its own: a functional model takes one that it has twice for one output.
+            query = (query, *spec(content_stream, memory=memory, **options)[1:])
         stream_masks = [options.get(name) for name in STREAM_MASKS]
         return _pairs(content, query, stream_masks, target_mapping)
 

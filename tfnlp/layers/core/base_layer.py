@@ -12,6 +12,7 @@ KERNEL_OPTIONS = ("kernel_regularizer", "kernel_constraint")
 BIAS_OPTIONS = ("bias_initializer", "bias_regularizer", "bias_constraint")
 EMBEDDINGS_OPTIONS = ("embeddings_regularizer", "embeddings_constraint")
 
+VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # Objects by the last word of the argument that takes them.
 _MODULES = {
     "initializer": keras.initializers,
@@ -25,8 +26,8 @@ _NOT_KEPT = ("self", "args", "kwargs", "__class__")
 class BaseLayer(FakeQuantized, keras.layers.Layer):
     """Base class of all layers: configs, weight options, output shapes, quantised parts.
 
-    The constructor of a subclass calls `keep(locals())`, which makes its arguments attributes of
-    the same name; the config is made of these (see `fields`). A subclass names the options that
+    All arguments of the constructors are attributes of the same name, as `keep(locals())` makes
+    them; the config is made of these (see `fields`). A subclass names the options that
     it takes in `OPTIONS`; they come by keyword. It has a `compute_output_spec`, by which
     `compute_output_shape` goes, or a `compute_output_shape`, and a `compute_mask` if its output
     has other positions than its first input.
@@ -54,7 +55,7 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
         self.keep(options)
 
     def keep(self, arguments):
-        """Make a constructor's arguments, its `locals()`, attributes and fields of the config.
+        """Make a constructor's arguments, its `locals()`, attributes.
 
         Initializers, regularizers and constraints become objects. Those that the constructor of a
         parent has kept stay as they are.
@@ -126,7 +127,15 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
 
         Each is the attribute of its name; a subclass that keeps one elsewhere overrides this.
         """
-        return {name: getattr(self, name) for name in self._kept}
+        classes = type(self).__mro__[: type(self).__mro__.index(BaseLayer)]
+        constructors = [vars(cls)["__init__"] for cls in classes if "__init__" in vars(cls)]
+        names = [
+            name
+            for constructor in constructors
+            for name, parameter in inspect.signature(constructor).parameters.items()
+            if name != "self" and parameter.kind not in VARIADIC
+        ]
+        return {name: getattr(self, name) for name in (*names, *self.OPTIONS)}
 
     def get_config(self):
         config = super().get_config()
