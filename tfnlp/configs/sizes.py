@@ -138,7 +138,7 @@ def config_by_name(family=None, size=None, **fields):
         fields = {"cell": family} | fields
     for name in fields.keys() - config_fields:
         raise InputError(
-            f"{name}={fields[name]} is no field of the family {family or size}; leave it out."
+            f"{name}={fields[name]} is no field of the family {family or size or 'bert'}; leave it out."
         )
     if "vocabulary_size" in fields and config.adaptive_softmax:
         # Clusters of tokens that there are not.
