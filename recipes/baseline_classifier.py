@@ -25,7 +25,9 @@ from tfnlp.utils.files import write_json
 
 FLAGS = flags.FLAGS
 task_flags.define_classification_data_flags()
-task_flags.define_classification_score_flags()
+FLAGS["dev"].help = "File to score the classifiers on."
+FLAGS["test"].help = "Second file to score them on, if given."
+flags.DEFINE_string("positive_label", None, "Label whose F1 is reported.")
 
 
 @group("Baselines")
@@ -54,7 +56,7 @@ def main():
         if name not in baselines.CLASSIFIERS:
             raise unknown_name("classifiers", name, baselines.CLASSIFIERS)
     train, dev, test = task_flags.read_labelled()
-    task = tasks.Classification(train.label_names, FLAGS.monitor, FLAGS.positive_label)
+    task = tasks.Classification(train.label_names, positive_label=FLAGS.positive_label)
     splits = {"train": train, "dev": dev, "test": test}
     results = baselines.compare_baselines(task, splits, bags, FLAGS.classifiers)
     print_table(results)

@@ -135,11 +135,8 @@ def help_text(width=None):
     """Return the recipe's docstring and its flags by groups, required flags first."""
     width = width or min(shutil.get_terminal_size().columns, 100)
     groups = {"Required": []}
-    main_flags = FLAGS.flags_by_module_dict().get(sys.argv[0], ())
     for name, flag in recipe_flags().items():
-        module = FLAGS.find_module_defining_flag(name).rpartition(".")[2]
-        title = "This recipe" if flag in main_flags else module.replace("_", " ").capitalize()
-        title = "Required" if _required(flag) else _titles.get(name, title)
+        title = "Required" if _required(flag) else _titles.get(name, "This recipe")
         groups.setdefault(title, []).append(flag)
     names = {flag.name: _shown_name(flag) for group in groups.values() for flag in group}
     column = max(map(len, names.values()), default=0) + 4

@@ -13,6 +13,7 @@ counted and left out.
 from absl import flags
 
 from recipes import entry_point
+from recipes.command_line import check_output, refuse_without
 from tfnlp import baselines, plots
 from tfnlp.utils.errors import InputError
 
@@ -20,7 +21,7 @@ FLAGS = flags.FLAGS
 flags.DEFINE_string("vectors", None, "word2vec's text or binary (.bin) file, or GloVe's.")
 flags.DEFINE_list("similarity", [], "Tables of word pairs and their similarity.")
 flags.DEFINE_string("analogies", None, "File of analogies, four words on a line.")
-flags.DEFINE_list("nearest", [], "Words to print the nearest ones of.")
+flags.DEFINE_list("nearest", None, "Words to print the nearest ones of.")
 flags.DEFINE_integer("k", 10, "Nearest words to print.", 1)
 flags.DEFINE_list("odd_one_out", [], "Words, to print the one that does not belong.")
 flags.DEFINE_string("map", None, "Picture (.png) of the commonest words in two dimensions.")
@@ -29,19 +30,27 @@ flags.mark_flag_as_required("vectors")
 
 
 def main():
+    if not (
+        FLAGS.similarity or FLAGS.analogies or FLAGS.nearest or FLAGS.odd_one_out or FLAGS.map
+    ):
+        raise InputError("Give --similarity, --analogies, --nearest, --odd_one_out or --map.")
+    refuse_without(["k"], "nearest")
+    refuse_without(["map_words"], "map")
+    if FLAGS.map:
+        check_output("map", ".png")
+    pairs = {path: baselines.read_word_pairs(path) for path in FLAGS.similarity}
+    analogies = baselines.read_analogies(FLAGS.analogies) if FLAGS.analogies else {}
     vectors = baselines.WordVectors.load(FLAGS.vectors)
-    for word in (*FLAGS.nearest, *FLAGS.odd_one_out):
+    for word in (*(FLAGS.nearest or []), *FLAGS.odd_one_out):
         if word not in vectors:
             raise InputError(f"{word!r} has no vector in {FLAGS.vectors}.")
     for path in FLAGS.similarity:
-        result = baselines.score_similarity(vectors, baselines.read_word_pairs(path))
-        print_score(path, "Spearman", result)
-    if FLAGS.analogies:
-        for name, questions in baselines.read_analogies(FLAGS.analogies).items():
-            for rule in ("3CosAdd", "3CosMul"):
-                result = baselines.score_analogies(vectors, questions, rule == "3CosMul")
-                print_score(name, rule, result)
-    for word in FLAGS.nearest:
+        print_score(path, "Spearman", baselines.score_similarity(vectors, pairs[path]))
+    for name, questions in analogies.items():
+        for rule in ("3CosAdd", "3CosMul"):
+            result = baselines.score_analogies(vectors, questions, rule == "3CosMul")
+            print_score(name, rule, result)
+    for word in FLAGS.nearest or []:
         nearest = vectors.nearest(word, FLAGS.k)
         print(f"{word}:", ", ".join(f"{other} {cosine:.2f}" for other, cosine in nearest))
     if FLAGS.odd_one_out:

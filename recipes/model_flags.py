@@ -145,7 +145,7 @@ def _from_scratch(read_texts, writes=False):
     family = scratch_config().model_type
     tokenizer = find_tokenizer(_learn_tokenizer, family, read_texts, writes)
     # WordPiece has no family: it fits any.
-    stored_family = getattr(tokenizer, "family", family)
+    stored_family = tokenizer.family or family
     if FLAGS.tokenizer_dir and family not in (stored_family, *text.ANY_TOKENIZER):
         raise InputError(
             f"tokenizer_dir={FLAGS.tokenizer_dir} holds a tokenizer for {stored_family}, but the "

@@ -26,15 +26,20 @@ from absl import flags, logging
 
 import tfnlp
 from recipes import entry_point
-from recipes.command_line import check_output, require_one
+from recipes.command_line import check_output, refuse_beside, require_one
 from tfnlp import checkpoints, generation, plots
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 # Most tokens in a plot of activations: fifty lines of characters.
 MOST_TOKENS = 4000
-PICTURES = ("alignment", "gradients", "activations")
-flags.DEFINE_enum("picture", None, PICTURES, "Kind of plot.")
+# Kinds of plots, with the flags that no other kind reads.
+PICTURES = {
+    "alignment": ("target",),
+    "gradients": ("length", "pieces"),
+    "activations": ("layer", "unit"),
+}
+flags.DEFINE_enum("picture", None, list(PICTURES), "Kind of plot.")
 flags.DEFINE_list(
     "model_dir", None, "Folder of a model; with gradients also several, separated by commas."
 )
@@ -61,6 +66,9 @@ def check_flags():
     check_output("output", ".png")
     if len(FLAGS.model_dir) > 1 and FLAGS.picture != "gradients":
         raise InputError(f"picture={FLAGS.picture} is of one model; give one `model_dir`.")
+    for picture, names in PICTURES.items():
+        if picture != FLAGS.picture:
+            refuse_beside(names, f"picture={FLAGS.picture}")
 
 
 def load(folder):

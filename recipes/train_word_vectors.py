@@ -13,6 +13,7 @@ import pathlib
 from absl import flags, logging
 
 from recipes import dataclass_flags, entry_point
+from recipes.command_line import refuse_beside, refuse_without
 from tfnlp import baselines, text
 from tfnlp.baselines.word_vector_settings import GloveSettings, Word2VecSettings
 from tfnlp.utils.files import check_writable, write_json
@@ -37,6 +38,9 @@ flags.mark_flags_as_required(["input", "output_dir"])
 def main():
     settings = dataclass_flags.read(METHODS[FLAGS.method])
     dataclass_flags.refuse_others(settings, METHODS.values(), f"with --method={FLAGS.method}")
+    refuse_without(["min_ngram", "buckets"], "max_ngram")
+    if FLAGS.objective == "hierarchical_softmax":
+        refuse_beside(["negatives"], "objective=hierarchical_softmax")
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "vectors.txt")
     texts = (

@@ -52,6 +52,7 @@ def define_run_flags(epochs):
     flags.mark_flag_as_required("output_dir")
 
 
+@group("Training")
 def define_on_nan_flag():
     """Define --on_nan, the handling of a step whose loss is not finite."""
     flags.DEFINE_enum(

@@ -89,7 +89,8 @@ def alignments(model, source_ids, target_ids):
         end token.
 
     Raises:
-        InputError: if the model has no attention to a source, or the source is empty.
+        InputError: if the model has no attention to a source, or the source is empty, or a text
+            has more tokens than the model has positions.
     """
     check_attends(model)
     config = config_of(model)
@@ -101,6 +102,12 @@ def alignments(model, source_ids, target_ids):
         "encoder_padding_mask": np.ones_like(source),
         "decoder_token_ids": np.array([[config.start_token_id, *target_ids]], "int32"),
     }
+    longest = max(source.shape[1], inputs["decoder_token_ids"].shape[1])
+    if config.max_length is not None and longest > config.max_length:
+        raise InputError(
+            f"The source or the target has {longest} tokens, but the model has only "
+            f"{config.max_length} positions; give a shorter one."
+        )
     if config.recurrent:
         return {"attention": np.asarray(model(inputs)["attention_weights"][0])}
     scored = build_model(config, model.head, attention_scores=True)

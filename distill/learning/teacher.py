@@ -7,6 +7,7 @@ import pathlib
 import keras
 
 from distill.learning.ensemble import Ensemble, teacher_shares
+from distill.learning.teacher_folder import check_stored_head
 from distill.learning.teacher_outputs import StackedOutputs, compute_teacher_outputs
 from distill.learning.terms import check_terms, read_tensor
 from tfnlp.checkpoints import load_model, read_head, read_labels
@@ -139,29 +140,6 @@ def _counted(classes):
     return {None: "no classes", 1: "a number"}.get(classes, f"{classes} classes")
 
 
-def read_teacher_labels(folder, head):
-    """Return the class names of a teacher's folder in order of their ids.
-
-    None if it has none, or is a regression, which `load_teacher` refuses.
-
-    Raises:
-        InputError: if its model has another head than `head`.
-    """
-    _check_stored_head(folder, head)
-    labels = read_labels(folder)
-    return labels if labels and len(labels) > 1 else None
-
-
-def _check_stored_head(folder, head):
-    stored = read_head(folder)
-    if stored != head:
-        held = f"a model with the head {stored!r}" if stored else "an encoder without a head"
-        raise InputError(
-            f"{folder} holds {held}, but the task needs the head {head!r}; give the folder of a "
-            "teacher that was fine-tuned for the task."
-        )
-
-
 def load_shared_tokenizer(folders):
     """Load the tokenizer of teachers' folders, which must all have the same one.
 
@@ -197,7 +175,7 @@ def load_teacher(folder, task, **options):
         InputError: as `load_model`, and if the model has another head or other labels than the
             task.
     """
-    _check_stored_head(folder, task.head)
+    check_stored_head(folder, task.head)
     teacher = load_model(folder, task.head, **options)
     check_model(folder, teacher, task)
     labels = read_labels(folder)

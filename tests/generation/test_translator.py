@@ -173,8 +173,11 @@ def test_bad_input_is_refused_before_anything_runs(model, tokenizer):
         (lambda: Translator(model, tokenizer, search=Beam(150)), "beams=150 is more than half"),
         (lambda: Translator(transformer(9), tokenizer), "The vocabulary has"),
         (lambda: Translator(without_end, tokenizer), "no token with the id 500"),
-        (lambda: Translator(build_model(gpt2, "causal_lm"), tokenizer), "which a Generator runs"),
-        (lambda: Generator(model, tokenizer), "which a Translator runs"),
+        (
+            lambda: Translator(build_model(gpt2, "causal_lm"), tokenizer),
+            r"which a Generator \(recipes.generate\) runs",
+        ),
+        (lambda: Generator(model, tokenizer), r"which a Translator \(recipes.translate\) runs"),
     ):
         with pytest.raises(InputError, match=message):
             call()

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from tests.recipes.refusals import refusals
+
 
 def test_features_are_written(teacher, corpus, run, tmp_path):
     texts = corpus[1].removeprefix("--dev=")
@@ -9,5 +11,5 @@ def test_features_are_written(teacher, corpus, run, tmp_path):
     run("extract_features", *flags, f"--output={tmp_path / 'f.npz'}")
     assert np.load(tmp_path / "f.npz")["features"].shape == (64, 32)
     nowhere = ["--model_dir=/nowhere", flags[1]]  # told before a model is looked for
-    done = run("extract_features", *nowhere, f"--output={tmp_path / 'f.txt'}", status=2)
-    assert "must end in .npz or .parquet" in done.stderr
+    (said,) = refusals("extract_features", [[*nowhere, f"--output={tmp_path / 'f.txt'}"]])
+    assert "must end in .npz or .parquet" in said

@@ -141,6 +141,10 @@ def test_any_family_from_scratch_with_its_own_kind_of_tokenizer(run, tmp_path):
     done = run("finetune_answerer", *flags, "--size=deberta_v3_small", status=2)
     assert "holds a tokenizer for xlnet, but the model is a deberta-v2" in done.stderr
     run("finetune_answerer", *flags, "--family=xlnet")
+    wordpiece = tmp_path / "wordpiece"  # WordPiece fits any family
+    run("train_tokenizer", f"--input={texts}", f"--output_dir={wordpiece}")
+    flags[2:3] = [f"--tokenizer_dir={wordpiece}"]
+    run("finetune_answerer", *flags[:-2], f"--output_dir={tmp_path / 'of_words'}")
     tokenizers = load_tokenizer(out / "best"), load_tokenizer(pieces)
     assert len({str(t.tokens("what fine film")) for t in tokenizers}) == 1
     assert "block" not in (out / "best" / "config.json").read_text()

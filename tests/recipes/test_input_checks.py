@@ -1,8 +1,10 @@
 """Flags, columns and files that do not fit are told before TensorFlow is imported."""
 
+import json
+
 import pytest
 
-from tests.recipes.refusals import check_refusals
+from tests.recipes.refusals import check_refusals, refusals
 
 FILES = {
     "fine.tsv": "sentence\tlabel\na fine film\tgood\na poor film\tbad\n",
@@ -150,3 +152,21 @@ def test_wrong_input_is_told_before_tensorflow_is_imported(recipe, tmp_path):
         cases[flags.format(d=tmp_path)] = message.format(d=tmp_path)
     check_refusals(recipe, start, cases)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("task", ["classifier", "tagger"])
+def test_a_teacher_of_another_task_is_told_before_tensorflow_is_imported(task, tmp_path):
+    config = {"model_type": "bert", "architectures": ["BertForMultipleChoice"]}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "fine.tsv").write_text(FILES["fine.tsv"])
+    words = [f"--{name}={tmp_path}/fine.tsv" for name in ("train", "dev")]
+    words += [f"--teacher_dir={tmp_path}", f"--output_dir={tmp_path}/run"]
+    (said,) = refusals(f"distill_{task}", [words])
+    assert f"head 'chooser', but the task needs the head '{task}'" in said
+
+
+def test_translate_names_a_folder_without_a_translator(tmp_path):
+    config = {"model_type": "bert", "architectures": ["BertForMultipleChoice"]}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (said,) = refusals("translate", [[f"--model_dir={tmp_path}", "--text=a"]])
+    assert f"--model_dir={tmp_path} holds no translator; give the folder of one" in said

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.recipes.refusals import refusals
+from tests.recipes.refusals import check_refusals, refusals
 from tests.recipes.shell import RECIPES
 
 
@@ -58,9 +58,27 @@ def test_vectors_are_trained_and_scored(method, texts, tmp_path):
 
 def test_bad_flags_are_told_without_tensorflow(texts, tmp_path):
     base = [f"--input={texts}", f"--output_dir={tmp_path}"]
-    lines = [[*base, "--method=glove", "--negatives=3"], [*base, "--min_count=999"]]
-    method, count = refusals("train_word_vectors", [*lines])
-    assert "--negatives=3 has no effect with --method=glove" in method
-    assert "No word occurs --min_count=999 times" in count
-    (unknown,) = refusals("evaluate_word_vectors", [[f"--vectors={texts}", "--nearest=cat"]])
-    assert "line 1: expected a word and" in unknown
+    cases = {
+        "--method=glove --negatives=3": "--negatives=3 has no effect with --method=glove",
+        "--objective=hierarchical_softmax --negatives=3": "has no effect beside --objective=",
+        "--min_ngram=4": "--min_ngram=4 has no effect without --max_ngram",
+        "--buckets=4": "--buckets=4 has no effect without --max_ngram",
+        "--max_ngram=2": "--max_ngram=2 must be at least --min_ngram=3",
+        "--min_count=999": "No word occurs --min_count=999 times among 8 different words",
+    }
+    found = refusals("train_word_vectors", [[*base, *flags.split()] for flags in cases])
+    for said, expected in zip(found, cases.values(), strict=True):
+        assert expected in said
+    cases = {
+        "": "Give --similarity, --analogies, --nearest, --odd_one_out or --map",
+        "--odd_one_out=cat --k=3": "--k=3 has no effect without --nearest",
+        "--nearest=cat --map_words=3": "--map_words=3 has no effect without --map",
+        "--map=map.txt": "--map=map.txt must end in .png",
+        "--similarity=missing.tsv": "missing.tsv does not exist",
+    }
+    check_refusals("evaluate_word_vectors", [f"--vectors={texts}"], cases)
+    (tmp_path / "words.txt").write_text("word\n")
+    lines = [[f"--vectors={path}", "--nearest=a"] for path in (texts, tmp_path / "words.txt")]
+    unknown, numberless = refusals("evaluate_word_vectors", lines)
+    assert "line 1: expected a word and 1 numbers" in unknown
+    assert "line 1: expected a word and its numbers" in numberless

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tfnlp.models import build_model
-from tfnlp.tasks.features import check_features_file, extract_features, write_features
+from tfnlp.tasks import check_features_file, extract_features, write_features
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer_loading import train_tokenizer
 from tfnlp.utils.errors import InputError

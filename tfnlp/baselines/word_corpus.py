@@ -74,8 +74,8 @@ def read_word_corpus(texts, unit="words", min_count=5):
         kept = np.flatnonzero(counts >= min_count)
         if not len(kept):
             raise InputError(
-                f"No word occurs min_count={min_count} times in the {len(names)} words of the "
-                "corpus; give more text or a lower number."
+                f"No word occurs min_count={min_count} times among {len(names)} different "
+                "words; give more text or a lower number."
             )
         kept = kept[np.argsort(-counts[kept], kind="stable")]
         numbers = np.full(len(counts) + 1, -1, "int32")  # -1 for rare words

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from tfnlp.utils.errors import InputError
 from tfnlp.utils.settings import check_settings, setting
 
 
@@ -10,7 +11,7 @@ class Word2VecSettings:
     """Settings of word2vec (Mikolov et al. 2013) and fastText (Bojanowski et al. 2017).
 
     Raises:
-        InputError: for a setting out of its bounds.
+        InputError: for a setting out of its bounds, or a `max_ngram` below `min_ngram`.
     """
 
     architecture: str = setting(
@@ -43,6 +44,10 @@ class Word2VecSettings:
 
     def __post_init__(self):
         check_settings(self)
+        if 0 < self.max_ngram < self.min_ngram:
+            raise InputError(
+                f"max_ngram={self.max_ngram} must be at least min_ngram={self.min_ngram}."
+            )
 
 
 @dataclasses.dataclass(frozen=True)

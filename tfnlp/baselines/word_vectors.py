@@ -114,7 +114,9 @@ def _read_text(path):
         except ValueError:
             row = None
         if not word or row is None or not np.isfinite(row).all():
-            raise InputError(f"{path}, line {number}: expected a word and {width} numbers.")
+            raise InputError(
+                f"{path}, line {number}: expected a word and {width or 'its'} numbers."
+            )
         words.append(word)
         rows.append(row)
     if not words:

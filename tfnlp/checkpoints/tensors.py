@@ -4,7 +4,6 @@ import json
 import math
 import pathlib
 
-import keras
 import numpy as np
 import safetensors
 import safetensors.numpy
@@ -102,6 +101,8 @@ def from_bfloat16(value):
 
 def untouched(shape, dtype):
     """Return a tensor with uninitialised memory, which uses none until it is written."""
+    import keras  # loads TensorFlow, which reading a folder's head does not need
+
     if keras.backend.backend() != "tensorflow":
         return keras.ops.zeros(shape, dtype)
     import tensorflow as tf

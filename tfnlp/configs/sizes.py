@@ -137,9 +137,8 @@ def config_by_name(family=None, size=None, **fields):
     if kind.recurrent and family in FAMILIES:  # it is named by its cell
         fields = {"cell": family} | fields
     for name in fields.keys() - config_fields:
-        raise InputError(
-            f"{name}={fields[name]} is no field of the family {family or size}; leave it out."
-        )
+        kind = family or size or "bert"
+        raise InputError(f"{name}={fields[name]} is no field of the family {kind}; leave it out.")
     if "vocabulary_size" in fields and config.adaptive_softmax:
         # Clusters of tokens that there are not.
         kept = tuple(c for c in config.cutoffs if c < fields["vocabulary_size"])

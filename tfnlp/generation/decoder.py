@@ -39,7 +39,7 @@ class Decoder(abc.ABC):
             names = " or ".join(each.__name__.removesuffix("Config") for each in self.families)
             raise InputError(
                 f"This decoder needs the head {self.head!r} of {names}, but the model is a "
-                f"{model.name} with the head {model.head!r}; load a model that generates text."
+                f"{model.name} with the head {model.head!r}; give such a model."
             )
 
     @property

@@ -31,8 +31,6 @@ def decoder_of(model, translates=None):
     kind = next((kind for kind in DECODERS if family in kind.families), CausalDecoder)
     decoder = kind(model)
     if translates not in (None, decoder.start_token_id is not None):
-        raise InputError(
-            f"The model is a {model.name}, which a {'Generator' if translates else 'Translator'} "
-            "runs; use that."
-        )
+        other = "Generator (recipes.generate)" if translates else "Translator (recipes.translate)"
+        raise InputError(f"The model is a {model.name}, which a {other} runs; use that.")
     return decoder

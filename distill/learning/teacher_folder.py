@@ -1,0 +1,28 @@
+"""What a teacher's folder says of its model, without TensorFlow."""
+
+from tfnlp.checkpoints import read_head, read_labels
+from tfnlp.utils.errors import InputError
+
+
+def read_teacher_labels(folder, head):
+    """Return the class names of a teacher's folder in order of their ids.
+
+    None if it has none, or is a regression, which `load_teacher` refuses.
+
+    Raises:
+        InputError: if its model has another head than `head`.
+    """
+    check_stored_head(folder, head)
+    labels = read_labels(folder)
+    return labels if labels and len(labels) > 1 else None
+
+
+def check_stored_head(folder, head):
+    """Raise an InputError if the model of a teacher's folder has another head."""
+    stored = read_head(folder)
+    if stored != head:
+        held = f"a model with the head {stored!r}" if stored else "an encoder without a head"
+        raise InputError(
+            f"{folder} holds {held}, but the task needs the head {head!r}; give the folder of a "
+            "teacher that was fine-tuned for the task."
+        )
