@@ -55,6 +55,14 @@ def test_distances_equal_those_of_gensim():
         assert ours == pytest.approx(keyed.wmdistance(first, second, norm=False), abs=1e-6)
 
 
+def test_the_relaxed_distance_is_the_larger_bound():
+    vectors = {"a": np.array([0.0]), "b": np.array([1.0]), "c": np.array([5.0])}
+    first, second = (Document(words, vectors, ()) for words in (["a"], ["b", "b", "c"]))
+    # All of "a" to the nearest is 1; "b" and "c" to "a" are 1 and 5.
+    for pair in ((first, second), (second, first)):
+        assert relaxed_distance(*pair) == pytest.approx((2 * 1 + 5) / 3)
+
+
 def test_the_pruned_search_is_exact():
     documents = [draw(n) for n in RNG.integers(1, 12, 60)]
     index = DocumentIndex(documents)

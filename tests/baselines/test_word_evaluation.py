@@ -40,6 +40,7 @@ def test_analogies_are_those_of_each_word_by_itself(tmp_path, multiply):
         ": others\nyak gnu oslo rome\n"
     )
     sections = read_analogies(path)
+    assert sections["capitals"][0] == ("Athens", "Greece", "Oslo", "Norway")
     assert sections["others"] == [("yak", "gnu", "oslo", "rome")]
     result = score_analogies(VECTORS, sections["capitals"], multiply)
     right = [

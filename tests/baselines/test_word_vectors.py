@@ -46,6 +46,7 @@ def test_neighbours_and_analogies_equal_those_of_gensim(keyed):
     expected = keyed.most_similar_cosmul(positive, negative, topn=4)
     assert [word for word, _ in multiply] == [word for word, _ in expected]
     np.testing.assert_allclose([s for _, s in multiply], [s for _, s in expected], rtol=1e-5)
+    assert len(VECTORS.analogy(["king", "king"], ["man"], 9)) == 5  # all but the two
     for words in (WORDS[:4], WORDS[2:6], WORDS):
         assert VECTORS.odd_one_out(words) == keyed.doesnt_match(words)
     assert VECTORS.similarity("king", "영화") == pytest.approx(keyed.similarity("king", "영화"))

@@ -114,8 +114,12 @@ class Classifier(Pipeline):
         """
         self._check_pairs(pairs)
         encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
+        return self._decode(self.backend.run(encodings), encodings.truncated)
+
+    def _decode(self, outputs, truncated):
+        """Return the `Classification` of each row of the backend's outputs."""
         classifications = []
-        for row, is_cut in zip(self.backend.run(encodings), encodings.truncated, strict=True):
+        for row, is_cut in zip(outputs, truncated, strict=True):
             probabilities = dict(zip(self.labels, map(float, row["probability"]), strict=True))
             label = self.labels[int(np.argmax(row["probability"]))]
             classifications.append(Classification(label, probabilities, bool(is_cut)))
