@@ -3,6 +3,7 @@
 import json
 
 import keras
+import numpy as np
 import pytest
 
 from tfnlp import layers
@@ -54,3 +55,12 @@ def test_a_function_as_activation_is_loaded_again(make):
     config = keras.saving.serialize_keras_object(make(activation=keras.activations.silu))
     loaded = keras.saving.deserialize_keras_object(json.loads(json.dumps(config)))
     assert loaded.fields()["activation"] is keras.activations.silu
+
+
+def test_sizes_that_would_be_computed_with_silently_are_refused():
+    x = np.ones((2, 5, 8), "float32")
+    u, v = layers.RelativeBiases(1, 4)(x)  # of one head
+    with pytest.raises(ValueError, match=r"content_bias has shape \(1, 4\), but must be \(2, 4\)"):
+        layers.RelativeAttention(2, 4)(x, content_bias=u, position_bias=v)
+    with pytest.raises(ValueError, match="kernel_size=4 must be odd"):
+        layers.ConvolutionBlock(4)

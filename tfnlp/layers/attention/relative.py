@@ -86,9 +86,11 @@ class RelativeAttention(BaseAttention):
 
     def _bias(self, name, shared_shape=None):
         """Add a bias (N, H); None where the layer is called with a shared one."""
-        if shared_shape is not None:
-            return None
         shape = (self.num_heads, self.key_dim)
+        if shared_shape is not None:
+            if tuple(shared_shape) != shape:  # which would broadcast
+                raise ValueError(f"{name} has shape {tuple(shared_shape)}, but must be {shape}.")
+            return None
         return self._weight("bias", name, shape, self.bias_initializer)
 
     def rounded_tensors(self):

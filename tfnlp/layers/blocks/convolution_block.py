@@ -46,6 +46,8 @@ class ConvolutionBlock(BaseLayer):
     ):
         super().__init__(**kwargs)
         self.keep(locals())
+        if kernel_size % 2 == 0:
+            raise ValueError(f"kernel_size={kernel_size} must be odd, for a token in the middle.")
         self.activate = get_activation(activation)
         self.dropout_layer = self._dropout_layer(dropout)
         self.norm = LayerNormalization(
