@@ -21,7 +21,7 @@ from absl import flags
 
 from distill import reports, runtime
 from recipes import data_flags, entry_point
-from recipes.command_line import require_one
+from recipes.command_line import refuse_beside, require_one
 from tfnlp import checkpoints, pipelines
 from tfnlp.utils.files import check_writable
 
@@ -58,8 +58,10 @@ flags.mark_flag_as_required("model")
 def model_of_flags():
     """Return the kind, labels and settings of --model, and a function that loads its runner."""
     if FLAGS.model.endswith(".tflite") or pathlib.Path(FLAGS.model).is_file():
+        refuse_beside(["batch_size"], f"model={FLAGS.model}, which reads a text at a time")
         runner = runtime.load_runner(FLAGS.model, FLAGS.num_threads)
         return runner.kind, runner.labels, runner.settings, lambda: runner
+    refuse_beside(["num_threads"], f"model={FLAGS.model}, which is no .tflite file")
     entry_point.load_tensorflow()
     kind, labels = pipelines.read_kind(FLAGS.model), checkpoints.read_labels(FLAGS.model)
     settings = checkpoints.read_task_settings(FLAGS.model)

@@ -124,6 +124,10 @@ CASES = {
     "predict": {
         "--input={d}/other.tsv --pair_column=b": "--pair_column=b: {d}/" + HAS.format("b"),
         "--input={d}/other.tsv --question=a": "Give either --text or --input.",
+        "--text=a --num_threads=2": "--num_threads=2 has no effect beside --model=m, which is no",
+        "--text=a --model=m.tflite --batch_size=2": (
+            "--batch_size=2 has no effect beside --model=m.tflite, which reads a text at a time"
+        ),
     },
     "augment": {"--input={d}/text.tsv": ""},  # labels are not read
     "frontier": {"--input={d}/fine.tsv": "Give either --sweep_dir or --models."},
