@@ -3,6 +3,7 @@
 import dataclasses
 
 import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -11,6 +12,7 @@ from tests.training.test_resumable_fit import make_batches
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification
 from tfnlp.training import FineTuner, RunFolder, TrainingConfig, compile_model, fit
+from tfnlp.training.optimizer import summed_gradients
 
 CONFIG = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-2)
 
@@ -47,8 +49,18 @@ class GradientNorms(FineTuner):
         self.gradient_norm = keras.metrics.Mean(name="gradient_norm")
 
     def apply_gradients(self, gradients):
-        self.gradient_norm.update_state(tf.linalg.global_norm(gradients))
+        self.gradient_norm.update_state(tf.linalg.global_norm(summed_gradients(gradients)))
         super().apply_gradients(gradients)
+
+
+def test_the_norm_counts_the_rows_of_a_repeated_token_together():
+    table = tf.Variable(np.ones((5, 2), "float32"))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.gather(table, [3, 1, 3]))
+    gradients = [tape.gradient(loss, table), None]
+    norm = float(tf.linalg.global_norm(summed_gradients(gradients)))
+    assert norm == pytest.approx(np.sqrt(2 * 2**2 + 2 * 1**2))  # rows 3 and 1
+    assert float(tf.linalg.global_norm(gradients)) != pytest.approx(norm)
 
 
 @pytest.mark.parametrize("parts", [1, 2])

@@ -26,8 +26,8 @@ class LengthBatches:
             list of equally long lists of them; or an object with `lengths`, `padded` and
             `fingerprint` like those of `Encodings`.
         batch_size: B.
-        labels: a number or a vector for each encoding; or one label for each token, padded with
-            `IGNORED`; or None.
+        labels: a number or an array for each encoding; or a list for each, one label for each
+            token, padded with `IGNORED`; or None.
         targets: an object whose `batch(indices, length)` returns a dict of further arrays (cached
             teacher outputs) and whose `signature()` returns their specs; or None.
         shuffle: whether each epoch has its own order; else batches are sorted by length.

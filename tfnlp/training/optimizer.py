@@ -29,8 +29,7 @@ class SummedGradients:
     rate_factors = None
 
     def apply(self, grads, trainable_variables=None):
-        grads = [_summed_rows(g) for g in _sum_over_replicas(grads)]
-        super().apply(grads, trainable_variables)
+        super().apply(summed_gradients(grads), trainable_variables)
 
     def _all_reduce_sum_gradients(self, grads_and_vars):
         # Keras would sum over the replicas here, after clipping: `apply` has already done it.
@@ -125,6 +124,11 @@ class ReplicaLossScaleOptimizer(keras.optimizers.LossScaleOptimizer):
         context = tf.distribute.get_replica_context()
         overflows = context.all_reduce(tf.distribute.ReduceOp.SUM, 1 - tf.cast(finite, "int32"))
         return overflows == 0
+
+
+def summed_gradients(gradients):
+    """Return gradients (or None) summed over all replicas and over a token's occurrences."""
+    return [_summed_rows(g) for g in _sum_over_replicas(gradients)]
 
 
 def _sum_over_replicas(gradients):

@@ -46,8 +46,10 @@ class Trainer(keras.Model):
         """Update the weights.
 
         The gradients of every training pass here, in the order of `trainable_weights`: those of
-        the replica's share of the batch, before clipping, times the loss scale. A metric that is
-        made in `__init__` and updated here, such as their norm, is logged for each epoch.
+        the replica's share of the batch, before clipping, times the loss scale. A table's have a
+        row for each occurrence of a token. `tfnlp.training.optimizer.summed_gradients` sums both,
+        as a norm needs. A metric that is made in `__init__` and updated here is logged for each
+        epoch.
         """
         self.optimizer.apply_gradients(zip(gradients, self.trainable_weights, strict=True))
         if self.compressor is not None:
