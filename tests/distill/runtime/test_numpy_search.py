@@ -33,9 +33,9 @@ class Table:
 
 @pytest.mark.parametrize("early_stopping", [True, False, "never"])
 def test_texts_are_those_of_the_search_in_tensorflow(early_stopping):
-    for seed, penalty in itertools.product(range(5), (-1.0, 0.0, 1.0, 2.0)):
+    for seed, bonus, penalty in itertools.product(range(5), (0, 1), (-1.0, 0.0, 1.0, 2.0)):
         logits = 2 * np.random.default_rng(seed).normal(size=(8, 8)).astype("float32")
-        logits[:, END] += 1
+        logits[:, END] += bonus
         beam = Beam(3, penalty, early_stopping=early_stopping, best=3)
         texts = beam_search(Table(logits), logits[1], beam, 6, END)
         tokens, lengths, scores = found(logits, beam, steps=6)
