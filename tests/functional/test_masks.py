@@ -22,6 +22,7 @@ def test_masks_read_as_tables():
     expected = [[True, True, True], [False, True, False], [False, True, True]]
     np.testing.assert_array_equal(content[0], expected)
     np.testing.assert_array_equal(query[0], expected & ~np.eye(3, dtype=bool))
+    np.testing.assert_array_equal(causal_mask(2, 3)[0], [[True, True, False], [True, True, True]])
     np.testing.assert_array_equal(
         with_memory(causal_mask(2, 2), 1)[0], [[True, True, False], [True, True, True]]
     )

@@ -5,6 +5,7 @@ import pytest
 
 from tests.grammar_corpus import make_reviews
 from tfnlp.generation import Beam, Constraints, Generator, Greedy, Sample, forbidden_ids, generate
+from tfnlp.generation.batched_search import padded_length
 from tfnlp.models import Gpt2Config, build_model
 from tfnlp.text import train_tokenizer
 from tfnlp.text.wordpiece import WordPieceTokenizer
@@ -145,3 +146,8 @@ def test_a_tokenizer_without_an_end_token_is_refused(model, tokenizer, monkeypat
     monkeypatch.setattr(tokenizer, "token_id", lambda token: None)
     with pytest.raises(InputError, match="The tokenizer lacks an end token"):
         Generator(model, tokenizer)
+
+
+def test_rows_are_padded_to_powers_of_two():
+    assert [padded_length(n) for n in (1, 16, 17, 32, 33)] == [16, 16, 32, 32, 64]
+    assert padded_length(17, longest=20) == 20

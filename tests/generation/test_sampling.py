@@ -12,7 +12,7 @@ def test_draws_go_by_the_summed_shares():
     uniform = tf.constant([0.0, 0.09, 0.11, 0.59, 0.9999])
     assert draw(scores, uniform).numpy().tolist() == [0, 0, 1, 2, 3]
     # The fewest with 0.6 together are the last two; with 0.75, the last three.
-    for top_p, kept in ((0.6, 2), (0.75, 3), (0.4, 1), (0.41, 2), (1.0, 4)):
+    for top_p, kept in ((0.6, 2), (0.75, 3), (0.4, 1), (0.41, 2), (0.95, 4), (1.0, 4)):
         shares = tf.nn.softmax(filtered(scores[:1], Sample(top_p=top_p)))[0].numpy()
         expected = np.array([0.1, 0.2, 0.3, 0.4])
         expected[: 4 - kept] = 0

@@ -78,6 +78,17 @@ def test_a_beam_finds_what_greedy_search_misses():
     np.testing.assert_allclose(np.exp(scores), [0.4], rtol=1e-4)
 
 
+@pytest.mark.parametrize("penalty", [-1.0, 0.0])
+def test_a_longer_text_never_scores_better_without_a_bonus_for_length(penalty):
+    """So the bound of "never" is that of the present length."""
+    for seed in range(5):
+        logits = 2 * np.random.default_rng(seed).normal(size=(8, 8)).astype("float32")
+        logits[:, END] += 1
+        searches = (Beam(3, penalty, early_stopping=x, best=3) for x in (False, "never"))
+        for a, b in zip(*(found(logits, how, steps=6) for how in searches), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
 @pytest.mark.parametrize("early_stopping", [True, False, "never"])
 def test_the_texts_of_a_prompt_do_not_depend_on_other_prompts(early_stopping):
     """One search ends before the other, whose loop goes on."""
@@ -103,3 +114,12 @@ def test_after_the_end_there_is_padding_and_the_loop_ends():
     rules = Constraints(forced_first=3, forced_last=1)
     tokens, _, _ = found(logits, Beam(2), steps=3, constraints=rules)
     assert tokens[0, 0] == 3 and tokens[0, -1] == 1
+
+
+def test_a_text_that_ended_grows_no_longer_beside_others():
+    logits = np.full((4, 4), -9, "float32")
+    logits[1, 2] = logits[2, END] = logits[3, 3] = 9
+    prompts = tf.constant([[1], [3]])
+    settings = SearchSettings(Greedy(), Constraints(), 5, END, END)
+    result = search(Table(logits), prompts, tf.ones_like(prompts), tf.zeros((2, 5)), settings)
+    assert result.lengths.numpy().tolist() == [[2], [5]]

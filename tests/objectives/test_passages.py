@@ -46,3 +46,6 @@ def test_texts_of_other_documents_begin_at_any_place_with_enough_left():
         assert abs(found[key] / 4000 - share) < 3 * np.sqrt(share * (1 - share) / 4000), key
     # No other document has 9 tokens: the largest of those that are drawn, as a whole.
     assert {passages.other_text(0, 9, rng) for _ in range(100)} == {(2, 5, 9)}
+    # Of 8 tokens there is the document itself alone.
+    others = collections.Counter(passages.other_text(2, 8, rng) for _ in range(100))
+    assert others.most_common(1)[0][0] == (0, 0, 3) and all(x[0] != 2 for x in others)

@@ -120,6 +120,13 @@ def test_segments_without_memory_are_the_stream_once():
     np.testing.assert_array_equal(flat[: len(expected)], expected)
 
 
+def test_segments_without_memory_have_another_order_in_each_epoch():
+    document = Corpus.from_documents([[np.arange(2, 42)]])  # one has one order
+    batches = CausalLM().batches(document, Tokens(), 1, 4, seed=2)
+    orders = [[int(i["token_ids"][0, 0]) for i, _ in batches.epoch(n)] for n in (0, 1)]
+    assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1]
+
+
 @pytest.mark.parametrize("memory", [False, True])
 def test_padding_is_no_token(memory):
     batches = CausalLM(memory).batches(large_corpus(), Tokens(), 2, 5, seed=1)

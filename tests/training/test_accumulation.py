@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from tests.training import strategy_runs as runs
 from tfnlp.training import TrainingConfig, compile_model
+from tfnlp.training.non_finite_steps import SkipsNonFiniteSteps
 
 # The fourth is less than the parts, the others are not shared evenly.
 SIZES = [8, 7, 5, 2, 8, 8]
@@ -42,6 +43,20 @@ def test_the_mean_of_the_parts_would_be_another_step():
 
     parts = [loss(slice(i, i + 2)) for i in range(0, 8, 2)]
     assert abs(np.mean(parts) - loss(slice(None))) > 1e-3
+
+
+def test_the_loss_of_the_whole_batch_is_watched():
+    class Watched(SkipsNonFiniteSteps, runs.FineTuner):
+        pass
+
+    task, made = runs.TASKS["tagging"], []
+
+    def make():
+        made.append(Watched(runs.text_model(task), task))
+        return made[0]
+
+    *_, logs = runs.train(ONE, "tagging", make, [7], parts=4)
+    assert float(made[0].last_step[1]) == pytest.approx(logs["loss"], rel=1e-5)
 
 
 def test_what_is_drawn_is_drawn_once_for_each_part():

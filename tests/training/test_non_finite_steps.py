@@ -10,7 +10,7 @@ import tensorflow as tf
 from tests.kills import assert_same_weights, progress_of
 from tests.training.test_survives import CONFIG, HUGE, NAN, make_batches, train
 from tfnlp.training import RunFolder
-from tfnlp.training.non_finite_steps import EXPLODES, SkipsNonFiniteSteps
+from tfnlp.training.non_finite_steps import EXPLODES, NOT_FINITE, SkipsNonFiniteSteps
 from tfnlp.utils.errors import InputError
 
 
@@ -60,6 +60,16 @@ def test_a_loss_below_the_limit_of_1_does_not_explode():
     losses = [1e-4, 0.9 * limit, 1.1 * limit]
     watched = [float(model.watched(tf.constant(loss))) for loss in losses]
     np.testing.assert_allclose(watched, [1e-4, 0.9 * limit, np.nan], rtol=1e-6)
+
+
+def test_a_bad_loss_leaves_the_mean_of_earlier_ones():
+    model = Watched()
+    model.compile(keras.optimizers.SGD())
+    for loss in (2.0, 4.0, 1000.0, float("inf")):
+        model.watched(tf.constant(loss))
+    np.testing.assert_allclose(model.last_step, [NOT_FINITE, 0, 0.99 * 2 + 0.01 * 4], rtol=1e-6)
+    model.watched(tf.constant(1000.0))
+    assert model.skip_reason() == "the loss is 1000, of 2.02 before"
 
 
 def test_too_many_bad_batches_in_a_row_are_no_matter_of_the_data(tmp_path, tokenizer):

@@ -15,6 +15,7 @@ def test_schedule_rises_and_falls_linearly():
     found = [float(schedule(step)) for step in (0, 2, 4, 7, 10, 12)]
     assert found == pytest.approx([0, 1, 2, 1, 0, 0])
     assert float(WarmupLinearDecay(2.0, 10)(0)) == 2
+    assert float(WarmupLinearDecay(2.0, 4, 4)(4)) == 2  # warm-up to the end
     with pytest.raises(ValueError, match="warmup_steps=11"):
         WarmupLinearDecay(1.0, 10, 11)
 

@@ -9,6 +9,7 @@ from ai_edge_litert.compiled_model import CompiledModel
 from ai_edge_litert.interpreter import Interpreter
 from tensorflow.lite.python import schema_py_generated as schema
 
+from distill.export.length_signatures import check_lengths
 from distill.export.options import Export
 from distill.export.tflite import export_tflite
 from distill.runtime import QuestionAnswerer, TextClassifier
@@ -62,6 +63,13 @@ def files(model, tokenizer, tmp_path_factory):
     for name, options in arguments.items():
         export_tflite(model, folder / name, tokenizer, LABELS, Export(max_length=20, **options))
     return {name: folder / name for name in arguments}
+
+
+def test_lengths_go_from_3_to_the_maximum():
+    assert check_lengths([3, 20], False, 20) == [None, 20, 3]
+    for length in (2, 21):
+        with pytest.raises(InputError, match="must lie between 3 and 20"):
+            check_lengths([length], False, 20)
 
 
 def test_signatures_share_their_weights(files):
