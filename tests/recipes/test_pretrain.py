@@ -30,7 +30,7 @@ SMALL = ("--num_layers=1", "--hidden_dim=16", "--num_heads=2", "--vocabulary_siz
 FLAGS = ("--batch_size=8", "--max_length=32", "--learning_rate=1e-3")
 # Their flags, and the losses that are logged apart.
 OBJECTIVES = {
-    "masked_lm": (["--hide=words"], ()),
+    "masked_lm": (["--masked_units=words"], ()),
     "next_sentence": ([], ("masked_lm_loss", "next_sentence_loss")),
     "sentence_order": (["--family=albert"], ("masked_lm_loss", "sentence_order_loss")),
     "replaced_tokens": (
@@ -118,7 +118,7 @@ def first(texts, run, tmp_path_factory):
 
 def test_a_folder_is_pretrained_further_and_fine_tuned(texts, first, run, tmp_path):
     flags = [f"--corpus={texts}/corpus.txt", *FLAGS, f"--output_dir={tmp_path}/domain"]
-    run("pretrain", f"--model_dir={first}/best", *flags, "--hide=spans")
+    run("pretrain", f"--model_dir={first}/best", *flags, "--masked_units=spans")
     figures = json.loads((tmp_path / "domain/figures.json").read_text())
     assert figures["texts"] > 20 and figures["steps"] > 2
     assert "| objective | masked_lm |" in (tmp_path / "domain/README.md").read_text()
@@ -139,7 +139,10 @@ def test_a_folder_is_pretrained_further_and_fine_tuned(texts, first, run, tmp_pa
         ("--objective=sentence_order --memory_length=4", "has no effect with --objective="),
         ("--steps_per_epoch=0", "must be a whole number, 1 or more"),
         ("--max_length=4096", "is above the model's"),
-        ("--longest_span=2", "--longest_span=2 has no effect beside --hide=tokens; leave one"),
+        (
+            "--longest_span=2",
+            "--longest_span=2 has no effect beside --masked_units=tokens",
+        ),
         (
             "--objective=permutation_lm --reuse_length=4",
             "no effect without --memory_length; give it",
