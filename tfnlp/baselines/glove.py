@@ -143,7 +143,7 @@ class Glove:
         w, c = pairs[:, 0, :-1], pairs[:, 1, :-1]
         products = tf.reduce_sum(w * c, 1) + pairs[:, 0, -1] + pairs[:, 1, -1]
         errors = products - tf.math.log(counts)
-        weights = tf.minimum((counts / self.settings.most) ** self.settings.power, 1)
+        weights = tf.minimum((counts / self.settings.x_max) ** self.settings.alpha, 1)
         by_product = (weights * errors)[:, None]
         ones = tf.ones_like(by_product)
         by_word = by_product * tf.concat([c, ones], 1)
