@@ -1,4 +1,4 @@
-"""Vectors of words from their counts beside each other: GloVe."""
+"""Word vectors from co-occurrence counts: GloVe."""
 
 import itertools
 import tempfile
@@ -13,7 +13,7 @@ from tfnlp.utils.progress import progress_bar
 
 
 def count_pairs(corpus, window):
-    """Count how often words stand near each other: 1 / d for a distance of d words.
+    """Count co-occurrences of words, X: a pair at a distance of d words counts 1 / d.
 
     Each part of the corpus is counted by itself and kept on disk; memory holds the distinct pairs.
 

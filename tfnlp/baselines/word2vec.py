@@ -1,4 +1,4 @@
-"""Vectors of words from their windows: word2vec and fastText."""
+"""Word vectors from windows: word2vec and fastText."""
 
 import heapq
 import zlib
