@@ -6,7 +6,7 @@ import shutil
 SPLITS = ("train", "dev", "test")
 
 
-def test_a_student_is_smaller_than_its_teacher(corpus, student, run):
+def test_a_student_is_smaller_than_its_teacher(student, run):
     folder, flags = student
     done = run("distill_classifier", *flags[:-1], f"--output_dir={folder}", status=2)
     assert "there --cache_dir is 'given', here None" in done.stderr

@@ -142,7 +142,7 @@ class Glove:
         pairs = tf.gather(self.vectors, rows)  # (P, 2, D + 1)
         w, c = pairs[:, 0, :-1], pairs[:, 1, :-1]
         products = tf.reduce_sum(w * c, 1) + pairs[:, 0, -1] + pairs[:, 1, -1]
-        errors = products - tf.math.log(counts)
+        errors = products - tf.math.log(counts)  # w_i . c_j + b_i + d_j - ln X_ij
         weights = tf.minimum((counts / self.settings.x_max) ** self.settings.alpha, 1)
         by_product = (weights * errors)[:, None]
         ones = tf.ones_like(by_product)
