@@ -1,5 +1,6 @@
 """Fixtures: real data and weights where they are, small models and texts where they are not."""
 
+import dataclasses
 import gc
 import importlib.util
 import os
@@ -97,6 +98,11 @@ def tiny_config():
         max_length=48,
         initializer_range=0.2,
     )
+
+
+@pytest.fixture(scope="session")
+def one_layer(tiny_config):
+    return dataclasses.replace(tiny_config, num_layers=1)
 
 
 VOCABULARY = [

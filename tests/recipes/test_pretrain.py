@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-import safetensors.numpy
 
 from recipes.objective_flags import OBJECTIVES as SETTINGS
+from tests.checkpoints.stored_tensors import tensors_of
 from tests.grammar_corpus import make_reviews, write_reviews
 from tests.recipes.refusals import check_refusals
 from tests.recipes.shell import RECIPES
@@ -224,18 +224,15 @@ def test_electra_goes_on_from_its_folders(texts, run, tmp_path):
     run("pretrain", *flags, f"--generator_dir={first}/generator", f"--output_dir={second}")
     run("pretrain", *flags, f"--output_dir={third}")
 
-    def tensors(folder):
-        return safetensors.numpy.load_file(folder / "model.safetensors")
-
     def far(one, other):
         assert one.keys() == other.keys()
         return max(abs(one[name] - other[name]).max() for name in one)
 
     for part in ("best", "generator"):
-        assert far(tensors(first / part), tensors(second / part)) < 1e-6
-    assert far(tensors(first / "best"), tensors(third / "best")) < 1e-6
+        assert far(tensors_of(first / part), tensors_of(second / part)) < 1e-6
+    assert far(tensors_of(first / "best"), tensors_of(third / "best")) < 1e-6
     # Of the other width, and random but for the table.
-    new, old = tensors(third / "generator"), tensors(first / "generator")
+    new, old = tensors_of(third / "generator"), tensors_of(first / "generator")
     name = "electra.embeddings.word_embeddings.weight"
     assert abs(new[name] - old[name]).max() < 1e-6
     assert new["generator_predictions.dense.weight"].shape != (
