@@ -145,7 +145,7 @@ def main():
             os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
         read_documents(corpus)  # warm up the system's page cache
         print(f"random documents: {read_documents(corpus):,.0f} tokens/s")
-        print(f"batches with hidden tokens: {make_batches(corpus, tokenizer):,.0f} tokens/s")
+        print(f"batches with masked tokens: {make_batches(corpus, tokenizer):,.0f} tokens/s")
 
 
 if __name__ == "__main__":

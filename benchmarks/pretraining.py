@@ -13,7 +13,7 @@ changes less. The products of the step alone, with both gradients of each and no
 are those of tfnlp's arithmetic.
 
 Then, on one core, the tokens a second of what comes before the step: tokenising, and reading from
-a corpus and hiding, for each objective on sentences; and how many times the step's they are.
+a corpus and masking, for each objective on sentences; and how many times the step's they are.
 
 Needs tfnlp[benchmarks].
 """
@@ -429,7 +429,7 @@ def input_rates():
     bounds = itertools.pairwise(encodings.starts)
     ids = [encodings.token_ids[a + 1 : b - 1] for a, b in bounds]  # without special tokens
     corpus = Corpus.from_documents([ids[i : i + 20] for i in range(0, len(ids), 20)])
-    objectives = {f"masked {hide}": MaskedLM(hide) for hide in ("tokens", "words", "spans")}
+    objectives = {f"masked {units}": MaskedLM(units) for units in ("tokens", "words", "spans")}
     objectives |= {"next sentence": NextSentence(), "sentence order": SentenceOrder()}
     for name, objective in objectives.items():
         batches = objective.batches(corpus, tokenizer, FLAGS.batch_size, LENGTH)

@@ -75,25 +75,28 @@ def main():
             masking = objectives.Masking.from_tokenizer(tokenizer, masked_share, FLAGS.whole_words)
         student = learning.make_student(teacher, **distillation_flags.student_arguments())
         model_flags.check_fit(student, tokenizer)
+        task = objectives.MaskedLM()
         terms = learning.make_terms(
             FLAGS.method,
             teacher,
             student,
-            objectives.MaskedLM() if soft_labels else None,
+            task if soft_labels else None,
             distillation_flags.layer_map(),
             **distillation_flags.method_arguments(),
         )
         texts = objectives.read_texts(FLAGS.texts, FLAGS.text_column)
         encodings, _ = objectives.encode_texts(texts, tokenizer, FLAGS.max_length)
-        learning.distill_general(
-            learning.Teacher([teacher], tokenizer, cache_dir=FLAGS.cache_dir),
+        learning.GeneralDistillation(
+            task if predicts else None,
             student,
-            learning.UnlabelledTexts(encodings, masking),
-            config,
-            run,
+            tokenizer,
+            data=learning.UnlabelledTexts(encodings, masking),
+            config=config,
+            run=run,
+            teacher=learning.Teacher([teacher], tokenizer, cache_dir=FLAGS.cache_dir),
             terms=terms,
             masked_lm_weight=masked_lm_weight,
-        )
+        ).run_all()
     logging.info("Fine-tune it: --model_dir=%s", run.best)
 
 

@@ -45,16 +45,17 @@ def distill(task, train, dev, test):
         model_flags.check_fit(models.student, models.tokenizer)
         data = training.Splits(train, dev, FLAGS.max_length, test)
         with compression_flags.rounding(models.student):
-            learning.distill(
-                make_teacher(task, models),
+            learning.Distillation(
+                task,
                 models.student,
                 models.tokenizer,
-                data,
+                data=data,
                 config=config,
                 run=run,
-                phases=make_phases(task, models),
                 compress=compression_flags.compressor(),
-            )
+                teacher=make_teacher(task, models),
+                phases=make_phases(task, models),
+            ).run_all()
 
 
 def make_models(task, train):

@@ -1,4 +1,4 @@
-"""Scores vectors of words: similarity, analogies, neighbours, the odd one out, a map.
+"""Scores word vectors: similarity, analogies, neighbours, the odd one out, a map.
 
     python -m recipes.evaluate_word_vectors --vectors=runs/vectors/vectors.bin \\
         --similarity=ws353.tsv,simlex999.tsv --analogies=questions-words.txt

@@ -25,16 +25,16 @@ class Masking:
 class MaskedLM(Masking):
     """Settings of the masked LM objective."""
 
-    hide: str = setting("tokens", "Unit of masking.", choices=("tokens", "words", "spans"))
+    masked_units: str = setting("tokens", "Unit of masking.", choices=("tokens", "words", "spans"))
     longest_span: int | None = setting(
-        None, "Most words in a span; 3 if not given. With --hide=spans.", low=1
+        None, "Most words in a span; 3 if not given. With --masked_units=spans.", low=1
     )
 
     families: ClassVar = ("bert", "roberta", "distilbert", "albert", "electra", *DEBERTAS)
 
     def objective(self):
         return objectives.MaskedLM(
-            self.hide, self.masked_share, longest_span=self.longest_span or 3
+            self.masked_units, self.masked_share, longest_span=self.longest_span or 3
         )
 
 
@@ -52,7 +52,7 @@ class NextSentence(MaskedLM):
 class SentenceOrder(MaskedLM):
     """Settings of sentence order prediction, which masks spans."""
 
-    hide: str = setting("spans", "Unit of masking.", choices=("tokens", "words", "spans"))
+    masked_units: str = setting("spans", "Unit of masking.", choices=("tokens", "words", "spans"))
 
     families: ClassVar = ("bert", "albert")
 
@@ -155,8 +155,8 @@ def read_settings():
     config, where = OBJECTIVES[FLAGS.objective], f"with objective={FLAGS.objective}"
     dataclass_flags.refuse_others(config, OBJECTIVES.values(), where)
     settings = dataclass_flags.read(config)
-    if isinstance(settings, MaskedLM) and settings.hide != "spans":
-        refuse_beside(["longest_span"], f"hide={settings.hide}")
+    if isinstance(settings, MaskedLM) and settings.masked_units != "spans":
+        refuse_beside(["longest_span"], f"masked_units={settings.masked_units}")
     if FLAGS.generator_dir:
         refuse_beside(["generator_size"], f"generator_dir={FLAGS.generator_dir}")
     refuse_without(["generator_dir"], "model_dir")

@@ -27,7 +27,7 @@ from absl import flags, logging
 import tfnlp
 from recipes import entry_point
 from recipes.command_line import check_output, refuse_beside, require_one
-from tfnlp import checkpoints, generation, plots
+from tfnlp import checkpoints, generation, objectives, plots
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -116,7 +116,7 @@ def draw_gradients():
     norms = {}
     for folder in FLAGS.model_dir:
         model, tokenizer = load(folder)
-        ids = tfnlp.inspection.text_ids(tokenizer, read_text())
+        (ids,) = objectives.plain_ids(tokenizer, [read_text()])
         windows = tfnlp.inspection.windows(ids, FLAGS.length, FLAGS.pieces)
         norms[folder] = tfnlp.inspection.gradient_norms(model, windows)
     plots.plot_gradient_norms(norms, FLAGS.output)
@@ -126,7 +126,7 @@ def draw_gradients():
 def draw_activations():
     """Plot the activations of one cell; return those of its whole layer."""
     model, tokenizer = load(FLAGS.model_dir[0])
-    ids = tfnlp.inspection.text_ids(tokenizer, read_text())
+    (ids,) = objectives.plain_ids(tokenizer, [read_text()])
     if len(ids) > MOST_TOKENS:
         logging.info("The first %d tokens are shown, of %d.", MOST_TOKENS, len(ids))
         ids = ids[:MOST_TOKENS]

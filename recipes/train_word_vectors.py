@@ -1,4 +1,4 @@
-"""Trains vectors of words on plain text: word2vec, fastText or GloVe.
+"""Trains word vectors on plain text: word2vec, fastText or GloVe.
 
     python -m recipes.train_word_vectors --input=reviews.txt --output_dir=runs/vectors
     python -m recipes.train_word_vectors --input=nsmc/unlabelled.txt.gz --unit=morphemes \\

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import dataclasses
 import gc
 import importlib.util
 import os
@@ -101,6 +102,11 @@ def tiny_config():
         max_length=48,
         initializer_range=0.2,
     )
+
+
+@pytest.fixture(scope="session")
+def one_layer(tiny_config):
+    return dataclasses.replace(tiny_config, num_layers=1)
 
 
 VOCABULARY = [

@@ -14,11 +14,11 @@ from tfnlp.inspection import (
     gradient_norms,
     running_texts,
     states_over_text,
-    text_ids,
     token_texts,
     windows,
 )
 from tfnlp.models import Gpt2Config, RecurrentConfig, TransformerConfig, build_model
+from tfnlp.objectives import plain_ids
 from tfnlp.plots import draw_alignments, draw_gradient_norms, plot_alignments
 from tfnlp.text import train_tokenizer
 from tfnlp.utils.errors import InputError
@@ -103,7 +103,7 @@ def test_activations_are_states_and_colour_their_characters(cell):
 def test_a_text_in_its_tokens_has_its_spaces(kind, size, family):
     text = "the film is fine and the cast is dull"
     tokenizer = train_tokenizer([text] * 20 + ["a b c d"], kind, size, family)[0]
-    ids = text_ids(tokenizer, text)
+    (ids,) = plain_ids(tokenizer, [text])
     pieces = running_texts(tokenizer, ids)
     assert len(pieces) == len(ids) > 8
     assert "".join(pieces) == text
@@ -113,7 +113,7 @@ def test_a_text_in_its_tokens_has_its_spaces(kind, size, family):
 
 def test_a_character_of_several_tokens_stands_where_it_is_whole():
     tokenizer = train_tokenizer(["a b c d"] * 9, "bpe", 260, "gpt2")[0]
-    ids = text_ids(tokenizer, "가 b")
+    (ids,) = plain_ids(tokenizer, ["가 b"])
     assert running_texts(tokenizer, ids) == ["", "", "가", " b"]
     names = token_texts(tokenizer, ids[:3])
     assert names == [tokenizer.token(i) for i in ids[:3]] and "\ufffd" not in "".join(names)

@@ -6,20 +6,12 @@ from keras import ops
 
 from tfnlp.models import RecurrentConfig, build_model, config_of
 from tfnlp.models.recurrent_translator import output_logits
-from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.utils.errors import InputError
 
 # Number of preceding ids that are decoded with an id, to see whether a space precedes it.
 CONTEXT = 8
 # Replacement character for bytes that are no whole character.
 BROKEN = "\ufffd"
-
-
-def text_ids(tokenizer, text):
-    """Return the ids of a text, a list, without special tokens at its ends."""
-    before, after = SpecialTokenTemplate.from_tokenizer(tokenizer).single
-    ids = list(tokenizer.encode([text])[0].token_ids)
-    return ids[len(before) : len(ids) - len(after)]
 
 
 def token_texts(tokenizer, token_ids):

@@ -229,13 +229,6 @@ def correct(labels, logits, weights):
     return ops.sum(ops.cast(predicted == labels, "float32") * weights), ops.sum(weights)
 
 
-class CrossEntropy(keras.losses.Loss):
-    """`cross_entropy` for `compile(loss=...)`."""
-
-    def __call__(self, y_true, y_pred, sample_weight=None):
-        return cross_entropy(y_true, y_pred, sample_weight)
-
-
 def check_classes(logits):
     """Check that logits have more than one class: a softmax of (..., 1) has no gradient.
 

@@ -9,14 +9,14 @@ from .distances import cosine_distance as cosine_distance
 from .distances import relation_divergence as relation_divergence
 from .distances import squared_error as squared_error
 from .distances import text_state_distance as text_state_distance
+from .distillation import Distillation as Distillation
 from .distillation import Phase as Phase
-from .distillation import distill as distill
 from .distillation import split_phases as split_phases
 from .distiller import Distiller as Distiller
 from .ensemble import teacher_shares as teacher_shares
+from .general_distillation import GeneralDistillation as GeneralDistillation
 from .general_distillation import UnlabelledTexts as UnlabelledTexts
 from .general_distillation import check_cacheable as check_cacheable
-from .general_distillation import distill_general as distill_general
 from .general_distillation import resolve_masking as resolve_masking
 from .methods import METHODS as METHODS
 from .methods import make_terms as make_terms

@@ -9,10 +9,9 @@ softened logits take a `temperature` too.
 from keras import ops
 
 from tfnlp.functional.attention_heads import join_heads, scaled, split_heads
+from tfnlp.functional.masks import MASKED
 from tfnlp.layers import LastState
 from tfnlp.weighted_losses import check_classes
-
-HIDDEN = -1e9  # score of a masked position
 
 
 def class_divergence(teacher, student, padding_mask, temperature):
@@ -33,7 +32,7 @@ def position_divergence(teacher, student, padding_mask, temperature):
     """Compute `class_divergence` over the positions (B, L) of a text, without padding, as (B,)."""
     if padding_mask is not None:
         real = ops.cast(padding_mask, "bool")
-        teacher, student = (ops.where(real, logits, HIDDEN) for logits in (teacher, student))
+        teacher, student = (ops.where(real, logits, MASKED) for logits in (teacher, student))
     return temperature**2 * _kl(teacher / temperature, student / temperature)
 
 
@@ -82,7 +81,7 @@ def attention_divergence(teacher, student, padding_mask, causal=False):
     if padding_mask is not None:
         real = ops.reshape(ops.cast(padding_mask, "bool"), (-1, 1, 1, length))
     visible = ops.logical_and(real, earlier)  # (B, 1, 1 or L, L)
-    teacher, student = (ops.where(visible, scores, HIDDEN) for scores in (teacher, student))
+    teacher, student = (ops.where(visible, scores, MASKED) for scores in (teacher, student))
     return ops.mean(_kl(teacher, student), axis=1)  # of (B, N, L)
 
 

@@ -60,48 +60,30 @@ def split_phases(terms, task, intermediate_epochs, hard_label_weight=0.5):
     return [first, Phase(predictions, hard_label_weight=hard_label_weight)]
 
 
-def distill(teacher, student, tokenizer, data, config, run, **options):
-    """Train a student for its teacher's task, from labels and from the teacher, and report both.
-
-    As in `tfnlp.training.FineTuning`, the best epoch is kept, and a killed run resumes from its
-    folder and ends with the same weights.
-
-    Args:
-        teacher: a `Teacher` of a task.
-        student: with the task's head, such as from `make_student`; built, like the teacher and the
-            terms, in the scope of the strategy to train under.
-        tokenizer: the student's.
-        data: `Splits` of the task's examples.
-        config: a `TrainingConfig`.
-        run: the `RunFolder` to write to.
-        options: `phases`, a list of `Phase`, one of soft labels beside the task's own loss if not
-            given; `compress`, as in `tfnlp.training.FineTuning`, for the student.
-
-    Returns:
-        A dict of the figures of the student, and prefixed with `teacher_` of the teacher. If there
-        is an unpruned teacher, `teacher_` is for it, and `pruned_teacher_` for the pruned one.
-        `share_of_teacher` is the student's `task.monitor` on dev over the teacher's.
-
-    Raises:
-        InputError: before any training, if a teacher, the student or a tokenizer does not fit, a
-            phase has nothing to learn, or a term compares tokens of different tokenizers.
-    """
-    fields = {"data": data, "config": config, "run": run, "teacher": teacher}
-    return Distillation(teacher.task, student, tokenizer, **fields, **options).run_all()
-
-
 @dataclasses.dataclass
 class Distillation(FineTuning):
-    """The distillation of a teacher into a student for a task.
+    """The distillation of a teacher into a student for a task, from labels and from the teacher.
+
+    As in `FineTuning`, the best epoch is kept. Its figures are those of the student, and prefixed
+    with `teacher_` those of the teacher. If there is an unpruned teacher, `teacher_` is for it,
+    and `pruned_teacher_` for the pruned one. `share_of_teacher` is the student's `task.monitor` on
+    dev over the teacher's.
 
     Args:
         task: the teacher's.
-        model, tokenizer: the student and its tokenizer.
-        teacher, phases: as in `distill`.
+        model: the student, with the task's head, such as from `make_student`; built, like the
+            teacher and the terms, in the scope of the strategy to train under.
+        tokenizer: the student's.
         data, config, run, compress: as in `FineTuning`.
+        teacher: a `Teacher` of a task.
+        phases: a list of `Phase`; one of soft labels beside the task's own loss where None.
+
+    Raises:
+        InputError: by `run_all`, if a teacher, the student or a tokenizer does not fit, a phase
+            has nothing to learn, or a term compares tokens of different tokenizers.
     """
 
-    teacher: Teacher | None = None
+    teacher: Teacher = dataclasses.field(kw_only=True)
     phases: list | None = None
 
     def __post_init__(self):

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from distill.learning.distances import HIDDEN
+from tfnlp.functional.masks import MASKED
 from tfnlp.utils.errors import InputError
 
 # Logits over the positions of a text.
@@ -72,7 +72,7 @@ class Ensemble:
         if self.task.num_classes == 1:
             return ops.sum(x * shares, axis=1)
         if output in POSITION_LOGITS and padding_mask is not None:
-            x = ops.where(ops.cast(padding_mask, "bool")[:, None], x, HIDDEN)
+            x = ops.where(ops.cast(padding_mask, "bool")[:, None], x, MASKED)
         log_p = ops.log_softmax(x / temperature) + ops.log(ops.maximum(shares, 1e-30))
         return temperature * ops.logsumexp(log_p, axis=1)
 

@@ -13,9 +13,9 @@ from absl import logging
 from distill.learning.distiller import Distiller
 from distill.learning.teacher import Teacher
 from distill.learning.terms import check_terms
-from tfnlp.checkpoints import check_saves, save_model
+from tfnlp.checkpoints import check_saves
 from tfnlp.models import check_lengths, check_vocabulary
-from tfnlp.objectives import MaskedBatches, MaskedLM, Masking, predict_at_positions
+from tfnlp.objectives import MaskedBatches, Masking, predict_at_positions
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.experiment import Experiment
@@ -82,48 +82,28 @@ class UnlabelledTexts:
     masking: Masking | None = None
 
 
-def distill_general(teacher, student, texts, config, run, terms, masked_lm_weight=0.0):
-    """Train a student on unlabelled texts to imitate its teacher.
-
-    A killed run resumes from its folder and ends with the same weights. The last epoch is kept.
-
-    Args:
-        teacher: a `Teacher` with one model, from `load_general_teacher`. Outputs can be cached for
-            whole texts only.
-        student: a `TextModel` with the teacher's vocabulary, built in the scope of the strategy to
-            train under.
-        texts: `UnlabelledTexts`, encoded by the teacher's tokenizer.
-        config: a `TrainingConfig`.
-        run: the `RunFolder` to write to; its `best` is the student's folder.
-        terms: a list of `Term`, such as `make_terms` returns; `logits` are those of masked tokens.
-        masked_lm_weight: weight of the masked LM loss.
-
-    Returns:
-        A dict of figures: sizes, and the losses of the last epoch.
-
-    Raises:
-        InputError: before any training, if the models do not fit each other or the terms.
-    """
-    predicts = bool(masked_lm_weight) or any(term.teacher[0] == "logits" for term in terms)
-    task, fields = MaskedLM() if predicts else None, {"data": texts, "config": config, "run": run}
-    fields |= {"teacher": teacher, "terms": terms, "masked_lm_weight": masked_lm_weight}
-    return GeneralDistillation(task, student, teacher.tokenizer, **fields).run_all()
-
-
 @dataclasses.dataclass
 class GeneralDistillation(Experiment):
-    """The distillation of a pretrained teacher on unlabelled texts.
+    """The distillation of a pretrained teacher on unlabelled texts, which keeps the last epoch.
 
     Args:
         task: a `MaskedLM` if masked tokens are predicted, else None.
-        model: the student.
+        model: the student, with the teacher's vocabulary, built in the scope of the strategy to
+            train under; `run.best` is its folder.
         tokenizer: of both models.
-        data: `UnlabelledTexts`.
-        teacher, terms, masked_lm_weight, config, run: as in `distill_general`.
+        data: `UnlabelledTexts`, encoded by this tokenizer.
+        config, run: as in `Experiment`.
+        teacher: a `Teacher` with one model, from `load_general_teacher`. Outputs can be cached for
+            whole texts only.
+        terms: a list of `Term`, such as `make_terms` returns; `logits` are those of masked tokens.
+        masked_lm_weight: weight of the masked LM loss.
+
+    Raises:
+        InputError: by `run_all`, if the models do not fit each other or the terms.
     """
 
-    teacher: Teacher | None = None
-    terms: list | None = None
+    teacher: Teacher
+    terms: list
     masked_lm_weight: float = 0.0
 
     def check(self):
@@ -176,9 +156,6 @@ class GeneralDistillation(Experiment):
 
     def evaluate_dev(self):
         return {}
-
-    def save(self):
-        save_model(self.model, self.run.best, tokenizer=self.tokenizer)
 
     def fingerprints(self):
         model = {"model": content_fingerprint(self.model.text_config)}

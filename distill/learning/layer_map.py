@@ -70,8 +70,9 @@ def resolve_layer_map(layer_map, teacher_layers, student_layers):
             )
         layers = LAYER_MAPS[layer_map](teacher_layers, student_layers)
     if len(layers) != student_layers or not all(0 <= x < teacher_layers for x in layers):
+        shown = layer_map if isinstance(layer_map, str) else ",".join(map(str, layers))
         raise InputError(
-            f"layer_map={layer_map} must name one of the teacher's {teacher_layers} layers, "
+            f"layer_map={shown} must name one of the teacher's {teacher_layers} layers, "
             f"counted from 0, for each of the student's {student_layers}; give the student fewer "
             "layers, or another map."
         )

@@ -20,7 +20,7 @@ SIZES = {
 
 
 @pytest.mark.quick
-def test_round_trip_gives_the_same_weights(saved, tiny_config):
+def test_round_trip_gives_the_same_weights(saved):
     model = load_model(saved, "classifier")
     again = tensors_of(saved)
     save_model(model, saved)

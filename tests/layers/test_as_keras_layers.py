@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
+from tests.layers.witnesses import rand
 from tfnlp import layers
 
 STATES, IDS, MASK = np.zeros((2, 4, 8), "float32"), np.ones((2, 4), "int32"), np.ones((2, 4))
@@ -91,10 +92,6 @@ ATTENTIONS = {
     "disentangled": lambda: layers.DisentangledAttention(2, 4, max_distance=3),
     "in blocks": lambda: layers.MultiHeadAttention(2, 4, block_size=4),
 }
-
-
-def rand(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
 def shapes(outputs):

@@ -6,11 +6,8 @@ import pytest
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
+from tests.layers.witnesses import rand
 from tfnlp import layers
-
-
-def rand(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
 def image_model(**options):

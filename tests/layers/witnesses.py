@@ -3,6 +3,15 @@
 import numpy as np
 
 
+def rand(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+
+
+def layer_norm(x, epsilon):
+    x = x.astype("float64")
+    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + epsilon)
+
+
 def weight(variable):
     return np.asarray(variable).astype("float64")
 

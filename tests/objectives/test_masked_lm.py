@@ -25,7 +25,7 @@ def test_bad_arguments_are_refused():
         Masking.from_tokenizer(bare)
     with pytest.raises(InputError, match=r"share=0, masked=0\.8 and replaced=0\.3 must be shares"):
         Masking(MASK, np.arange(5, 9), share=0, replaced=0.3)
-    with pytest.raises(InputError, match="hide=letters is unknown; use one of tokens, words"):
+    with pytest.raises(InputError, match="masked_units=letters is unknown; use one of tokens"):
         MaskedLM("letters")
     with pytest.raises(InputError, match="longest_span=0 must be at least 1"):
         MaskedLM("spans", longest_span=0).masking(NUMBERED)
@@ -42,7 +42,7 @@ NUMBERED = WordPieceTokenizer(
 
 
 OBJECTIVES = [
-    *(MaskedLM(hide) for hide in ("tokens", "words", "spans")),
+    *(MaskedLM(units) for units in ("tokens", "words", "spans")),
     NextSentence(),
     SentenceOrder(),
 ]

@@ -186,7 +186,7 @@ def test_rows_are_the_reference_s_for_every_distance(sizes):
     near(rows[np.clip(distances, -reach, reach) + reach], expected, 0)
 
 
-def test_whole_encoder_with_normalised_shared_table(tmp_path):
+def test_whole_encoder_with_normalised_shared_table():
     """The table's layer norm and its sharing, in a whole DeBERTa v3 encoder's first block."""
     torch.manual_seed(0)
     config = DebertaV2Config(

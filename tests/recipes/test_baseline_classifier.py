@@ -4,16 +4,8 @@ import sys
 
 import pytest
 
-from tests.grammar_corpus import write_reviews
 from tests.recipes.refusals import refusals
 from tests.recipes.shell import RECIPES
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("corpus")
-    write_reviews(folder, train=320, dev=64, test=64)
-    return [f"--{name}={folder / name}.tsv" for name in ("train", "dev", "test")]
 
 
 def test_the_table_and_the_file_have_the_same_figures(corpus, tmp_path):

@@ -6,7 +6,7 @@ import shutil
 SPLITS = ("train", "dev", "test")
 
 
-def test_a_student_is_smaller_than_its_teacher(corpus, student, run):
+def test_a_student_is_smaller_than_its_teacher(student, run):
     folder, flags = student
     done = run("distill_classifier", *flags[:-1], f"--output_dir={folder}", status=2)
     assert "there --cache_dir is 'given', here None" in done.stderr
@@ -20,8 +20,8 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
     endings.write_text("prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t0\n")
     scores.write_text("sentence1\tsentence2\tscore\na\tb\t1.5\n")
     cases = [
-        ("classifier", ["--num_layers=9"], "must lie between 1 and the teacher's 2"),
-        ("classifier", ["--layer_map=5", "--noinitialize"], "names layer 5"),
+        ("classifier", ["--num_layers=9"], "--layer_map=uniform must name one of the teacher's 2"),
+        ("classifier", ["--layer_map=5", "--noinitialize"], "--layer_map=5 must name one of"),
         (
             "classifier",
             ["--method=pkd", "--cosine_weight=1"],
@@ -30,7 +30,7 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
         ("classifier", ["--labels=up,down"], "--labels=up,down are not the model's ("),
         ("tagger", [f"--{x}={endings}" for x in SPLITS], "the task needs the head 'tagger'"),
         ("chooser", [f"--{x}={endings}" for x in SPLITS], "the task needs the head 'chooser'"),
-        ("regression", [f"--{x}={scores}" for x in SPLITS], "gives 2 classes, but the task has a"),
+        ("regression", [f"--{x}={scores}" for x in SPLITS], "and 2 classes, but the task needs"),
     ]
     start = [f"--teacher_dir={teacher[0] / 'best'}", *corpus, "--num_layers=1"]
     start.append(f"--output_dir={tmp_path / 'a'}")

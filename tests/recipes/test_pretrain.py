@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-import safetensors.numpy
 
 from recipes.objective_flags import OBJECTIVES as SETTINGS
+from tests.checkpoints.stored_tensors import tensors_of
 from tests.grammar_corpus import make_reviews, write_reviews
 from tests.recipes.refusals import check_refusals
 from tests.recipes.shell import RECIPES
@@ -30,7 +30,7 @@ SMALL = ("--num_layers=1", "--hidden_dim=16", "--num_heads=2", "--vocabulary_siz
 FLAGS = ("--batch_size=8", "--max_length=32", "--learning_rate=1e-3")
 # Their flags, and the losses that are logged apart.
 OBJECTIVES = {
-    "masked_lm": (["--hide=words"], ()),
+    "masked_lm": (["--masked_units=words"], ()),
     "next_sentence": ([], ("masked_lm_loss", "next_sentence_loss")),
     "sentence_order": (["--family=albert"], ("masked_lm_loss", "sentence_order_loss")),
     "replaced_tokens": (
@@ -118,7 +118,7 @@ def first(texts, run, tmp_path_factory):
 
 def test_a_folder_is_pretrained_further_and_fine_tuned(texts, first, run, tmp_path):
     flags = [f"--corpus={texts}/corpus.txt", *FLAGS, f"--output_dir={tmp_path}/domain"]
-    run("pretrain", f"--model_dir={first}/best", *flags, "--hide=spans")
+    run("pretrain", f"--model_dir={first}/best", *flags, "--masked_units=spans")
     figures = json.loads((tmp_path / "domain/figures.json").read_text())
     assert figures["texts"] > 20 and figures["steps"] > 2
     assert "| objective | masked_lm |" in (tmp_path / "domain/README.md").read_text()
@@ -139,7 +139,10 @@ def test_a_folder_is_pretrained_further_and_fine_tuned(texts, first, run, tmp_pa
         ("--objective=sentence_order --memory_length=4", "has no effect with --objective="),
         ("--steps_per_epoch=0", "must be a whole number, 1 or more"),
         ("--max_length=4096", "is above the model's"),
-        ("--longest_span=2", "--longest_span=2 has no effect beside --hide=tokens; leave one"),
+        (
+            "--longest_span=2",
+            "--longest_span=2 has no effect beside --masked_units=tokens",
+        ),
         (
             "--objective=permutation_lm --reuse_length=4",
             "no effect without --memory_length; give it",
@@ -221,18 +224,15 @@ def test_electra_goes_on_from_its_folders(texts, run, tmp_path):
     run("pretrain", *flags, f"--generator_dir={first}/generator", f"--output_dir={second}")
     run("pretrain", *flags, f"--output_dir={third}")
 
-    def tensors(folder):
-        return safetensors.numpy.load_file(folder / "model.safetensors")
-
     def far(one, other):
         assert one.keys() == other.keys()
         return max(abs(one[name] - other[name]).max() for name in one)
 
     for part in ("best", "generator"):
-        assert far(tensors(first / part), tensors(second / part)) < 1e-6
-    assert far(tensors(first / "best"), tensors(third / "best")) < 1e-6
+        assert far(tensors_of(first / part), tensors_of(second / part)) < 1e-6
+    assert far(tensors_of(first / "best"), tensors_of(third / "best")) < 1e-6
     # Of the other width, and random but for the table.
-    new, old = tensors(third / "generator"), tensors(first / "generator")
+    new, old = tensors_of(third / "generator"), tensors_of(first / "generator")
     name = "electra.embeddings.word_embeddings.weight"
     assert abs(new[name] - old[name]).max() < 1e-6
     assert new["generator_predictions.dense.weight"].shape != (

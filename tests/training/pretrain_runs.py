@@ -44,7 +44,7 @@ SMALL = {
 }
 MEMORY = {"memory_length": 8}
 OBJECTIVES = {
-    "masked_lm": (MaskedLM(hide="words"), "bert", {}),
+    "masked_lm": (MaskedLM(masked_units="words"), "bert", {}),
     "next_sentence": (NextSentence(), "bert", {}),
     "sentence_order": (SentenceOrder(), "albert", {}),
     "replaced_tokens": (ReplacedTokens(generator_size=1.0), "electra", {}),

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from distill.learning import Teacher, distill, make_student
+from distill.learning import Distillation, Teacher, make_student
 from tfnlp.checkpoints import load_model
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification, MultipleChoice, Regression, Tagging
@@ -43,11 +43,6 @@ class Scripted(Classification):
 
     def baseline(self, examples):
         return {}
-
-
-@pytest.fixture(scope="module")
-def one_layer(tiny_config):
-    return dataclasses.replace(tiny_config, num_layers=1)
 
 
 @pytest.mark.quick
@@ -131,7 +126,9 @@ def test_numbers_begin_at_the_training_mean(distilled, one_layer, tokenizer, tmp
     data = Splits(train, dev, 16)
     if distilled:
         teacher, student = Teacher([model], tokenizer, task), make_student(model, hidden_dim=16)
-        figures = distill(teacher, student, tokenizer, data, still, run)
+        figures = Distillation(
+            task, student, tokenizer, data, config=still, run=run, teacher=teacher
+        ).run_all()
     else:
         figures = FineTuning(task, model, tokenizer, data, config=still, run=run).run_all()
     best = load_model(run.best, "classifier")

@@ -1,5 +1,4 @@
 import concurrent.futures
-import dataclasses
 import json
 import os
 import shutil
@@ -58,29 +57,24 @@ def accuracy(model, batches):
 
 
 @pytest.fixture(scope="module")
-def small_config(tiny_config):
-    return dataclasses.replace(tiny_config, num_layers=1)
-
-
-@pytest.fixture(scope="module")
-def whole(small_config, tmp_path_factory):
+def whole(one_layer, tmp_path_factory):
     """The weights and the folder of a run that nothing broke."""
-    model, run = train(tmp_path_factory.mktemp("fit") / "whole", small_config)
+    model, run = train(tmp_path_factory.mktemp("fit") / "whole", one_layer)
     return model.get_weights(), run
 
 
 # 7 batches an epoch, a state every 2: killed within the first, the second and the last epoch.
 def test_a_run_killed_again_and_again_ends_with_the_same_weights_and_metrics(
-    whole, tmp_path, small_config
+    whole, tmp_path, one_layer
 ):
     for stop_after, state in ((5, (0, 4)), (5, (1, 2)), (8, (2, 2))):
         with pytest.raises(KILLS):
-            train(tmp_path / "broken", small_config, stop_after=stop_after)
+            train(tmp_path / "broken", one_layer, stop_after=stop_after)
         progress = progress_of(RunFolder(tmp_path / "broken", {"seed": 0}))
         assert (progress["epoch"], progress["step"]) == state
     # As a kill between the metrics of an epoch and its state leaves it.
     RunFolder(tmp_path / "broken", {"seed": 0}).log({"epoch": 3, "loss": 0.0})
-    resumed, run = train(tmp_path / "broken", small_config)
+    resumed, run = train(tmp_path / "broken", one_layer)
     weights, whole_run = whole
     assert_same_weights(weights, resumed.get_weights())
     for a, b in zip(metrics_of(whole_run), metrics_of(run), strict=True):
@@ -90,7 +84,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_weights_and_metrics(
     assert_same_weights(*(load_model(r.best, "classifier").weights for r in (whole_run, run)))
 
 
-def test_an_error_on_dev_loses_no_step(whole, tmp_path, small_config, monkeypatch):
+def test_an_error_on_dev_loses_no_step(whole, tmp_path, one_layer, monkeypatch):
     """The steps of the epoch are saved before; dev alone is read again."""
     plain, epochs = LengthBatches.epoch, []
 
@@ -102,25 +96,25 @@ def test_an_error_on_dev_loses_no_step(whole, tmp_path, small_config, monkeypatc
 
     monkeypatch.setattr(LengthBatches, "epoch", epoch)
     with pytest.raises(KILLS):
-        train(tmp_path / "broken", small_config)
+        train(tmp_path / "broken", one_layer)
     assert epochs == [True, False, True, False]
-    resumed, run = train(tmp_path / "broken", small_config)
+    resumed, run = train(tmp_path / "broken", one_layer)
     assert epochs[4:] == [False, True, False]
     assert_same_weights(whole[0], resumed.get_weights())
     assert metrics_of(run) == metrics_of(whole[1])
 
 
-def test_a_killed_run_in_half_precision_ends_with_the_same_weights(tmp_path, small_config):
+def test_a_killed_run_in_half_precision_ends_with_the_same_weights(tmp_path, one_layer):
     keras.config.set_dtype_policy("mixed_float16")
-    whole, run = train(tmp_path / "whole", small_config)
+    whole, run = train(tmp_path / "whole", one_layer)
     assert all(0 < m["loss"] < 2 for m in run.metrics())
     with pytest.raises(KILLS):
-        train(tmp_path / "broken", small_config, stop_after=12)
-    resumed, _ = train(tmp_path / "broken", small_config)
+        train(tmp_path / "broken", one_layer, stop_after=12)
+    resumed, _ = train(tmp_path / "broken", one_layer)
     assert_same_weights(whole.weights, resumed.weights)
 
 
-def test_a_signal_saves_and_stops_and_the_run_goes_on(whole, tmp_path, small_config):
+def test_a_signal_saves_and_stops_and_the_run_goes_on(whole, tmp_path, one_layer):
     original = LengthBatches.batch
     count = []
 
@@ -133,26 +127,26 @@ def test_a_signal_saves_and_stops_and_the_run_goes_on(whole, tmp_path, small_con
     LengthBatches.batch = batch
     try:
         with pytest.raises(KeyboardInterrupt):
-            train(tmp_path / "broken", small_config)
+            train(tmp_path / "broken", one_layer)
     finally:
         LengthBatches.batch = original
     assert 0 < len(RunFolder(tmp_path / "broken", {"seed": 0}).metrics()) < 3
-    resumed, _ = train(tmp_path / "broken", small_config)
+    resumed, _ = train(tmp_path / "broken", one_layer)
     assert_same_weights(whole[0], resumed.weights)
 
 
-def test_trains_in_a_thread_as_in_the_main_one(whole, tmp_path, small_config):
+def test_trains_in_a_thread_as_in_the_main_one(whole, tmp_path, one_layer):
     handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        model, run = pool.submit(train, tmp_path / "run", small_config).result()
+        model, run = pool.submit(train, tmp_path / "run", one_layer).result()
     assert_same_weights(whole[0], model.weights)
     assert metrics_of(run) == metrics_of(whole[1])
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == handlers
 
 
-def test_learns_and_leaves_a_run_folder(tmp_path, small_config):
+def test_learns_and_leaves_a_run_folder(tmp_path, one_layer):
     config = TrainingConfig(epochs=12, batch_size=4, learning_rate=3e-3, warmup_share=0.1)
-    _, run = train(tmp_path / "run", small_config, config)
+    _, run = train(tmp_path / "run", one_layer, config)
     metrics = run.metrics()
     assert metrics[-1]["loss"] < 0.4 * metrics[0]["loss"]
     assert max(m["val_accuracy"] for m in metrics) > 0.9
@@ -160,20 +154,20 @@ def test_learns_and_leaves_a_run_folder(tmp_path, small_config):
     assert json.loads((run.path / "flags.json").read_text()) == {"seed": 0}
     assert list((run.path / "events").iterdir())
     best = load_model(run.best, "classifier")
-    dev = make_batches(small_config.vocabulary_size, False)
+    dev = make_batches(one_layer.vocabulary_size, False)
     assert accuracy(best, dev) == pytest.approx(max(m["val_accuracy"] for m in metrics))
 
 
-def test_stops_early_without_gain_and_stays_stopped(tmp_path, small_config):
+def test_stops_early_without_gain_and_stays_stopped(tmp_path, one_layer):
     config = TrainingConfig(epochs=9, batch_size=4, learning_rate=0.0, patience=2)
-    _, run = train(tmp_path / "run", small_config, config)
+    _, run = train(tmp_path / "run", one_layer, config)
     assert len(run.metrics()) == 3
-    _, run = train(tmp_path / "run", small_config, config)
+    _, run = train(tmp_path / "run", one_layer, config)
     assert len(run.metrics()) == 3
 
 
-def test_trains_without_dev_set(tmp_path, small_config):
-    model, run = train(tmp_path / "run", small_config, dev=False)
+def test_trains_without_dev_set(tmp_path, one_layer):
+    model, run = train(tmp_path / "run", one_layer, dev=False)
     assert_same_weights(load_model(run.best, "classifier").weights, model.weights)
 
 
@@ -189,9 +183,9 @@ def test_a_folder_of_another_run_or_of_other_files_is_refused(tmp_path):
         RunFolder(tmp_path, {})
 
 
-def test_a_broken_state_is_named(whole, tmp_path, small_config):
+def test_a_broken_state_is_named(whole, tmp_path, one_layer):
     shutil.copytree(whole[1].path, tmp_path / "run")
     path = tmp_path / "run" / "state.safetensors"
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(InputError, match=r"state\.safetensors is broken"):
-        train(tmp_path / "run", small_config)
+        train(tmp_path / "run", one_layer)

@@ -31,11 +31,6 @@ ALL = TrainingConfig(
 )
 
 
-@pytest.fixture(scope="module")
-def small_config(tiny_config):
-    return dataclasses.replace(tiny_config, num_layers=1)
-
-
 def train(folder, text_config, config, stop_after=None, fixed_length=None, count=14):
     """The fine-tuner and its run; each epoch counts as the best."""
     keras.utils.set_random_seed(0)
@@ -59,17 +54,17 @@ def train(folder, text_config, config, stop_after=None, fixed_length=None, count
     return trained, run
 
 
-def test_all_at_once_is_saved_by_averages_and_a_killed_run_ends_alike(tmp_path, small_config):
-    whole, run = train(tmp_path / "whole", small_config, ALL)
+def test_all_at_once_is_saved_by_averages_and_a_killed_run_ends_alike(tmp_path, one_layer):
+    whole, run = train(tmp_path / "whole", one_layer, ALL)
     with pytest.raises(KILLS):
-        train(tmp_path / "broken", small_config, ALL, stop_after=7)
-    resumed, broken = train(tmp_path / "broken", small_config, ALL)
+        train(tmp_path / "broken", one_layer, ALL, stop_after=7)
+    resumed, broken = train(tmp_path / "broken", one_layer, ALL)
     weights = whole.model.get_weights()
     assert_same_weights(weights, resumed.model.get_weights())
     found = [load_model(r.best, "classifier").get_weights() for r in (run, broken)]
     with averaged_weights(whole):
         averages = whole.model.get_weights()
-        data = make_batches(small_config.vocabulary_size, False, 14).dataset()
+        data = make_batches(one_layer.vocabulary_size, False, 14).dataset()
         loss = whole.evaluate(data, verbose=0)
     for a, b, c in zip(*found, averages, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -80,9 +75,9 @@ def test_all_at_once_is_saved_by_averages_and_a_killed_run_ends_alike(tmp_path, 
 
 
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
-def test_half_precision_learns_in_parts_and_recomputed(precision, tmp_path, small_config):
+def test_half_precision_learns_in_parts_and_recomputed(precision, tmp_path, one_layer):
     config = dataclasses.replace(ALL, epochs=2, optimizer="adamw", learning_rate=3e-3)
-    still = dataclasses.replace(small_config, dropout=0.0, attention_dropout=0.0)
+    still = dataclasses.replace(one_layer, dropout=0.0, attention_dropout=0.0)
     _, exact = train(tmp_path / "float32", still, config, count=12)
     keras.config.set_dtype_policy(precision)
     trained, run = train(tmp_path / precision, still, config, count=12)
@@ -97,8 +92,8 @@ def test_half_precision_learns_in_parts_and_recomputed(precision, tmp_path, smal
     assert all(np.isfinite(w).all() for w in trained.model.get_weights())
 
 
-def test_xla_computes_the_same_steps(tmp_path, small_config):
-    still = dataclasses.replace(small_config, dropout=0.0, attention_dropout=0.0)
+def test_xla_computes_the_same_steps(tmp_path, one_layer):
+    still = dataclasses.replace(one_layer, dropout=0.0, attention_dropout=0.0)
     config = TrainingConfig(epochs=1, batch_size=4, learning_rate=1e-3, fixed_length=True)
     # In parts and recomputed, of which XLA compiles the loop.
     more = {"accumulation_steps": 2, "gradient_checkpointing": True}

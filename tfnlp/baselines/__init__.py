@@ -1,4 +1,4 @@
-"""Classical methods as baselines: bags of words, linear classifiers, distances of documents."""
+"""Classical baselines: bags of words, linear classifiers, word vectors, document distances."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Vectors of words from their counts beside each other: GloVe."""
+"""Word vectors from co-occurrence counts: GloVe."""
 
 import itertools
 import tempfile
@@ -13,7 +13,7 @@ from tfnlp.utils.progress import progress_bar
 
 
 def count_pairs(corpus, window):
-    """Count how often words stand near each other: 1 / d for a distance of d words.
+    """Count co-occurrences of words, X: a pair at a distance of d words counts 1 / d.
 
     Each part of the corpus is counted by itself and kept on disk; memory holds the distinct pairs.
 
@@ -142,8 +142,8 @@ class Glove:
         pairs = tf.gather(self.vectors, rows)  # (P, 2, D + 1)
         w, c = pairs[:, 0, :-1], pairs[:, 1, :-1]
         products = tf.reduce_sum(w * c, 1) + pairs[:, 0, -1] + pairs[:, 1, -1]
-        errors = products - tf.math.log(counts)
-        weights = tf.minimum((counts / self.settings.most) ** self.settings.power, 1)
+        errors = products - tf.math.log(counts)  # w_i . c_j + b_i + d_j - ln X_ij
+        weights = tf.minimum((counts / self.settings.x_max) ** self.settings.alpha, 1)
         by_product = (weights * errors)[:, None]
         ones = tf.ones_like(by_product)
         by_word = by_product * tf.concat([c, ones], 1)

@@ -1,4 +1,4 @@
-"""Vectors of words from their windows: word2vec and fastText."""
+"""Word vectors from windows: word2vec and fastText."""
 
 import heapq
 import zlib
@@ -127,6 +127,7 @@ class Word2Vec:
             shares /= tf.maximum(tf.reduce_sum(seen, 1), 1)[:, None, None]
             x = tf.reduce_sum(x * shares, 1, keepdims=True)  # (L, 1, D)
         y = tf.gather(self.outputs, targets)  # (L, P, D)
+        # The gradient of log s(x . y), or of log s(-x . y) where the label is 0, by x . y.
         errors = labels[:, None] - tf.sigmoid(tf.matmul(x, y, transpose_b=True))
         errors *= rate * weights[:, None]  # (L, 2 window or 1, P)
         by_x = tf.matmul(errors, y) * shares  # (L, 2 window, D)

@@ -62,8 +62,8 @@ class GloveSettings:
     window: int = setting(10, "Words on each side.", low=1)
     epochs: int = setting(25, "Passes over the counts.", low=1)
     learning_rate: float = setting(0.05, "Learning rate of AdaGrad.", low=0)
-    most: float = setting(100.0, "Count from which a pair has full weight (x_max).", low=1)
-    power: float = setting(0.75, "Power of smaller counts in the weight (alpha).", low=0)
+    x_max: float = setting(100.0, "Count from which a pair has full weight.", low=1)
+    alpha: float = setting(0.75, "Power of smaller counts in the weight.", low=0)
     batch_pairs: int = setting(8192, "Pairs in a step.", low=1)
     seed: int = setting(0, "Seed of all draws.", low=0)
 

@@ -1,4 +1,4 @@
-"""Vectors of words: files, neighbours, analogies."""
+"""Word vectors: files, neighbours, analogies."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from tfnlp.utils.progress import progress_bar
 
 
 class WordVectors:
-    """Vectors of words.
+    """Word vectors.
 
     Args:
         words: a list of strings; of two that are the same the first counts.

@@ -59,7 +59,7 @@ def sinusoid_table(length, dim, max_wavelength=10000.0, interleaved=True):
 def log_buckets(distances, num_buckets, max_distance):
     """Map signed distances beyond num_buckets / 2 to a log scale; nearer ones stay unchanged.
 
-    He et al. 2021, 'DeBERTaV3', section 3 of the code release (`make_log_bucket_position`):
+    As in the code release of DeBERTa v2 and v3 (`make_log_bucket_position`; He et al. 2021):
     with m = num_buckets / 2, a distance d beyond m gets
     `sign(d) * (m + ceil(log(|d| / m) / log((max_distance - 1) / m) * (m - 1)))`.
 

@@ -22,5 +22,6 @@ from .sentence_pairs import NextSentence as NextSentence
 from .sentence_pairs import SentenceOrder as SentenceOrder
 from .sharded_corpus import ShardedCorpus as ShardedCorpus
 from .special_token_template import SpecialTokenTemplate as SpecialTokenTemplate
+from .special_token_template import plain_ids as plain_ids
 from .text_ids import encode_texts as encode_texts
 from .text_ids import read_texts as read_texts

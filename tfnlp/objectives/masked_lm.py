@@ -23,8 +23,8 @@ class MaskedLM(Objective):
     The loss is the mean of -log p(x_i | masked text) over the masked positions i.
 
     Args:
-        hide: "tokens"; "words", all tokens of a word together; or "spans" of several words (Lan et
-            al. 2020, 'ALBERT', section 3.1).
+        masked_units: "tokens"; "words", all tokens of a word together; or "spans" of several words
+            (Lan et al. 2020, 'ALBERT', section 3.1).
         share: the share of each text's tokens or words to predict; at least one.
         masked: the share of those that become [MASK].
         replaced: the share of those that become a random token.
@@ -33,10 +33,12 @@ class MaskedLM(Objective):
             holds one.
 
     Raises:
-        InputError: if `hide` is unknown.
+        InputError: if `masked_units` is unknown.
     """
 
-    hide: str = setting("tokens", "Units that are masked.", choices=("tokens", "words", "spans"))
+    masked_units: str = setting(
+        "tokens", "Units that are masked.", choices=("tokens", "words", "spans")
+    )
     share: float = 0.15
     masked: float = 0.8
     replaced: float = 0.1
@@ -61,10 +63,10 @@ class MaskedLM(Objective):
         return Masking.from_tokenizer(
             tokenizer,
             self.share,
-            self.hide != "tokens",
+            self.masked_units != "tokens",
             masked=self.masked,
             replaced=self.replaced,
-            longest_span=self.longest_span if self.hide == "spans" else 1,
+            longest_span=self.longest_span if self.masked_units == "spans" else 1,
         )
 
     def trained(self, model):

@@ -70,7 +70,7 @@ class Masking:
         """
         if tokenizer.mask_token_id is None:
             raise InputError(
-                "The tokenizer has no [MASK] (nor <mask>), so that no token can be hidden; give "
+                "The tokenizer has no [MASK] (nor <mask>), so that no token can be masked; give "
                 "that of a masked language model."
             )
         ids = np.arange(tokenizer.vocabulary_size)
@@ -97,10 +97,10 @@ class Masking:
         else:
             words, room = self._words(token_ids, may)
             if self.longest_span == 1:
-                hidden = self._some(room > 0, rng)
+                masked = self._some(room > 0, rng)
             else:
-                hidden = draw_masked_spans(room, self.share, self.longest_span, rng) > 0
-            chosen = may & np.take_along_axis(hidden, words, 1)
+                masked = draw_masked_spans(room, self.share, self.longest_span, rng) > 0
+            chosen = may & np.take_along_axis(masked, words, 1)
         kinds = rng.random(token_ids.shape)
         random_ids = rng.choice(self.ordinary_ids, token_ids.shape)
         masked_ids = np.where(kinds < self.masked, self.mask_token_id, token_ids)
@@ -168,9 +168,9 @@ class MaskedBatches(LengthBatches):
     def masked_batch(self, indices, rng):
         """Return the masked inputs of some encodings, and the labels."""
         (inputs,) = self.batch(indices)
-        return self.hide(inputs, rng)
+        return self.mask(inputs, rng)
 
-    def hide(self, inputs, rng):
+    def mask(self, inputs, rng):
         """Return the masked inputs of a batch, including the positions, and the labels."""
         ids, positions, labels = self.masking.mask(
             inputs["token_ids"], inputs["padding_mask"], rng

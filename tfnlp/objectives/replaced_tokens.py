@@ -218,8 +218,8 @@ class ReplacedBatches(MaskedBatches):
     The draws depend on the seed, the epoch and the batch number alone, like the masks.
     """
 
-    def hide(self, inputs, rng):
-        inputs, labels = super().hide(inputs, rng)
+    def mask(self, inputs, rng):
+        inputs, labels = super().mask(inputs, rng)
         draws = rng.random(labels.shape, "float32")
         # A copy, as TensorFlow may write over an array that it shares.
         return inputs | {ORIGINALS: labels.copy(), DRAWS: draws}, labels

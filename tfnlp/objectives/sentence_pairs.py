@@ -145,7 +145,7 @@ class SentenceOrder(PairObjective):
         masked_lm, short_share: as in `PairObjective`.
     """
 
-    masked_lm: MaskedLM = dataclasses.field(default_factory=lambda: MaskedLM(hide="spans"))
+    masked_lm: MaskedLM = dataclasses.field(default_factory=lambda: MaskedLM(masked_units="spans"))
 
     loss_name: ClassVar[str] = "sentence_order_loss"
     score_name: ClassVar[str] = "sentence_order_accuracy"
@@ -200,7 +200,7 @@ class SentencePairBatches(MaskedBatches):
             rows.append(passages.template.around(*texts))
             pair_labels.append(label)
         inputs = self.to_fixed_length(pad(rows, self.pad_token_id))
-        inputs, labels = self.hide(inputs, rng)
+        inputs, labels = self.mask(inputs, rng)
         return inputs, {TOKENS: labels, PAIR: np.array(pair_labels, "int32")}
 
     def fingerprint(self):

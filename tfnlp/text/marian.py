@@ -31,7 +31,7 @@ class MarianTokenizer:
     Args:
         source: the SentencePiece model file of this language, bytes.
         target: the SentencePiece model file of the other language, bytes.
-        token: id: of this language.
+        tokens: {token: id} of this language.
         target_tokens: {token: id} of the other language; `tokens` where None.
 
     Raises:

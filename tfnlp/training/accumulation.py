@@ -11,7 +11,7 @@ from tfnlp.weighted_losses import KnownWeights, RecordedWeights, means_by
 def accumulated_gradients(model, data, parts):
     """Return a batch's gradients, with the activations of only one part in memory at a time.
 
-    If parts have different numbers of entries, such as hidden tokens, the mean of their means is
+    If parts have different numbers of entries, such as masked tokens, the mean of their means is
     not the mean of all entries. So a first pass counts the weights of all losses. TensorFlow
     computes only what these depend on, which includes no matrix product of the model. Then each
     part's gradients are those of its own entries over the weights of all parts and replicas.

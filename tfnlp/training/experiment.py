@@ -3,6 +3,7 @@
 import abc
 import dataclasses
 
+from tfnlp.checkpoints import save_model
 from tfnlp.training.resumable_fit import fit
 from tfnlp.training.run_folder import RunFolder
 from tfnlp.training.training_config import TrainingConfig
@@ -106,9 +107,9 @@ class Experiment(abc.ABC):
     def evaluate_dev(self):
         """Return the metrics on dev after an epoch, whose names begin with "val_"."""
 
-    @abc.abstractmethod
     def save(self):
         """Save the model in `run.best`."""
+        save_model(self.model, self.run.best, tokenizer=self.tokenizer)
 
     @abc.abstractmethod
     def fingerprints(self):

@@ -57,7 +57,7 @@ def layer_factors(variables, decay):
     """Return the factor of the learning rate of each variable: decay ** depth.
 
     Clark et al. 2020 (ELECTRA), appendix B; Yang et al. 2019 (XLNet), appendix A.5. Heads have the
-    full rate. ELECTRA's code omits a power between heads and the top block. XLNet's code
+    full rate. ELECTRA's code gives every block, and the embeddings, one power more. XLNet's code
     multiplies gradients, which Adam then divides by their size.
 
     Args:

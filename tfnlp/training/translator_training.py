@@ -104,9 +104,6 @@ class TranslatorTraining(Experiment):
 
         return measure_dev
 
-    def save(self):
-        save_model(self.model, self.run.best, tokenizer=self.tokenizer)
-
     def fingerprints(self):
         return {
             "model": content_fingerprint(config_of(self.model)),

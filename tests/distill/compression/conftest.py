@@ -1,7 +1,5 @@
 """A small config, and a corpus and tokenizers for tests of pruned vocabularies."""
 
-import dataclasses
-
 import pytest
 
 from tests.grammar_corpus import make_reviews
@@ -15,11 +13,6 @@ KINDS = [
     ("unigram", "xlnet"),
     ("wordpiece", None),
 ]
-
-
-@pytest.fixture(scope="session")
-def one_layer(tiny_config):
-    return dataclasses.replace(tiny_config, num_layers=1)
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ from distill.export.tflite import export_tflite
 from distill.reports import Inputs
 from distill.runtime import TextClassifier
 from distill.runtime.associated_files import read_files
+from tests.distill.expected import tree_of
 from tfnlp.checkpoints import load_model
 from tfnlp.layers import fake_quantize, get_ranges
 from tfnlp.models import build_model
@@ -65,11 +66,6 @@ def run(tiny_config, tokenizer, tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(run):
     return load_model(run.best, "classifier")
-
-
-def tree_of(path):
-    """The flatbuffer of a file as objects."""
-    return schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
 
 
 def dense_layers(path):

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from distill.compression.block_kernels import block_kernels
 from distill.compression.weight_clustering import Clusterer, ClusteringConfig
-from distill.learning import Teacher, distill, make_student
+from distill.learning import Distillation, Teacher, make_student
 from tests.training.test_finetuning import DEV, TRAIN
 from tfnlp.checkpoints import load_model
 from tfnlp.models import build_model
@@ -49,15 +49,17 @@ def test_a_distilled_student_has_so_many_values(one_layer, tokenizer, tmp_path):
     config = TrainingConfig(epochs=1, batch_size=4, learning_rate=1e-2, checkpoint_steps=1)
     run = RunFolder(tmp_path / "run", {})
     start = student.get_weights()
-    figures = distill(
-        Teacher([teacher], tokenizer, Classification(["bad", "good"])),
+    task = Classification(["bad", "good"])
+    figures = Distillation(
+        task,
         student,
         tokenizer,
-        Splits(TRAIN, DEV, 16),
-        config,
-        run,
+        data=Splits(TRAIN, DEV, 16),
+        config=config,
+        run=run,
         compress=ClusteringConfig(16).clusterer,
-    )
+        teacher=Teacher([teacher], tokenizer, task),
+    ).run_all()
     assert figures["distinct_values"] == 16
     best = load_model(run.best, "classifier")
     assert [np.unique(kernel).size for kernel in block_kernels(best)] == [16] * 6

@@ -58,7 +58,7 @@ def test_a_large_loss_is_warned_of_with_its_figures(kind, figures, warns, caplog
     assert "lose less" not in caplog.text
 
 
-def test_an_export_stores_its_comparison_with_the_model(tiny_config, tokenizer, tmp_path, caplog):
+def test_an_export_stores_its_comparison_with_the_model(tiny_config, tokenizer, tmp_path):
     keras.utils.set_random_seed(0)
     model = build_model(dataclasses.replace(tiny_config, num_layers=1))
     path = tmp_path / "model.tflite"

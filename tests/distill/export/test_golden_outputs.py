@@ -14,7 +14,7 @@ from tfnlp.text import Encoding
 
 
 @pytest.mark.parametrize("kind", HEADS)
-def test_golden_outputs_are_those_of_the_file(kind, files, tokenizer, tmp_path):
+def test_golden_outputs_are_those_of_the_file(kind, files, tmp_path):
     runner, path = load_runner(files[kind]), tmp_path / "golden.json"
     write_golden(path, runner, INPUTS[kind])
     content = json.loads(path.read_text())

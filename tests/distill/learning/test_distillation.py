@@ -1,4 +1,4 @@
-"""`distill`: from examples to a finished run, killed or not, and what does not fit."""
+"""`Distillation`: from examples to a finished run, killed or not, and what does not fit."""
 
 import dataclasses
 import pathlib
@@ -10,9 +10,9 @@ import pytest
 
 from distill.learning import (
     METHODS,
+    Distillation,
     Phase,
     Teacher,
-    distill,
     make_student,
     soft_label_terms,
     split_phases,
@@ -38,6 +38,11 @@ DATA = Splits(TRAIN, DEV, 128)
 CONFIG = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_steps=2)
 
 
+def distil(teacher, student, tokenizer, data, config, run, phases=None):
+    fields = {"config": config, "run": run, "teacher": teacher, "phases": phases}
+    return Distillation(teacher.task, student, tokenizer, data, **fields).run_all()
+
+
 @pytest.fixture(scope="module")
 def small_config(tiny_config):
     return dataclasses.replace(tiny_config, num_layers=2)
@@ -56,15 +61,9 @@ def test_a_killed_distillation_ends_with_the_same_weights(teacher, tokenizer, tm
         terms = METHODS["logits"](teacher, student, TASK, [1], hidden_state_weight=0.3)
         folder = RunFolder(folder, {})
         with killed_after(stop_after):
-            figures = distill(
-                Teacher([teacher], tokenizer, TASK, cache_dir=cache),
-                student,
-                tokenizer,
-                Splits(TRAIN, DEV, 16, DEV),
-                CONFIG,
-                folder,
-                phases=[Phase(terms)],
-            )
+            owner = Teacher([teacher], tokenizer, TASK, cache_dir=cache)
+            data = Splits(TRAIN, DEV, 16, DEV)
+            figures = distil(owner, student, tokenizer, data, CONFIG, folder, [Phase(terms)])
         return figures, [*student.weights, terms[-1].projection.kernel], folder
 
     figures, whole, folder = run(tmp_path / "whole")
@@ -124,7 +123,7 @@ def test_intermediate_layers_come_first_and_a_kill_in_either_phase_changes_nothi
         config = dataclasses.replace(CONFIG, patience=2)
         owner, phases = Teacher([teacher], tokenizer, TASK), split_phases(terms, TASK, 1)
         with killed_after(stop_after):
-            distill(owner, student, tokenizer, DATA, config, folder, phases=phases)
+            distil(owner, student, tokenizer, DATA, config, folder, phases)
         return [w.numpy() for w in student.weights], folder
 
     whole, folder = run(tmp_path / "whole")
@@ -157,7 +156,7 @@ def test_each_of_three_phases_trains_its_own_terms(teacher, tokenizer, tmp_path)
     states, soft_labels = hidden_state_terms([1]), soft_label_terms(TASK)
     phases = [Phase(states, 1, 0.0), Phase(soft_labels, 2, 0.0), Phase(soft_labels)]
     owner, run = Teacher([teacher], tokenizer, TASK), RunFolder(tmp_path / "run", {})
-    distill(owner, student, tokenizer, DATA, CONFIG, run, phases=phases)
+    distil(owner, student, tokenizer, DATA, CONFIG, run, phases)
     second, first = run.intermediate(), run.intermediate().intermediate()
     losses = [
         {key for key in folder.metrics()[-1] if key.endswith("loss")} - {"loss"}
@@ -192,7 +191,7 @@ def test_a_student_of_fewer_tokens_learns_what_the_teacher_says_of_each_text(
     still = TrainingConfig(epochs=1, batch_size=2, learning_rate=0.0)
     run = RunFolder(tmp_path / "run", {})
     owner, data = Teacher([teacher], tokenizer, task), Splits(train, train, 128)
-    figures = distill(owner, student, small, data, still, run)
+    figures = distil(owner, student, small, data, still, run)
     (epoch,) = run.metrics()
     due = 4 * np.mean(np.sum(p * np.log(p / q), 1))
     assert due > 1e-3 and epoch["soft_label_loss"] == pytest.approx(due, rel=1e-4)
@@ -202,7 +201,7 @@ def test_a_student_of_fewer_tokens_learns_what_the_teacher_says_of_each_text(
     np.testing.assert_array_equal(saved.encode(texts).token_ids, small.encode(texts).token_ids)
     phases = [Phase(hidden_state_terms([0]))]
     with pytest.raises(InputError, match="'hidden_state' compares hidden_states by token, but"):
-        distill(owner, student, small, data, still, run, phases=phases)
+        distil(owner, student, small, data, still, run, phases)
 
 
 def test_the_page_on_distillation(small_config, tokenizer, tmp_path, monkeypatch):
@@ -241,7 +240,7 @@ def test_models_and_losses_that_do_not_fit_are_refused_before_work(
         run = RunFolder(tmp_path / "run", {})
         owner, phases = Teacher([models[0]], tokenizer, TASK), terms and [Phase(terms)]
         with pytest.raises(InputError, match=message):
-            distill(owner, models[1], tokenizer, DATA, CONFIG, run, phases=phases)
+            distil(owner, models[1], tokenizer, DATA, CONFIG, run, phases)
     with pytest.raises(InputError, match="intermediate_epochs=1 has no effect without terms of"):
         split_phases(soft_label_terms(TASK), TASK, 1)
     learns = Phase(soft_label_terms(TASK))
@@ -250,5 +249,5 @@ def test_models_and_losses_that_do_not_fit_are_refused_before_work(
         ([Phase([], 1, hard_label_weight=0.0), learns], "hard_label_weight=0.0 leave nothing to"),
     ]:
         with pytest.raises(InputError, match=message):
-            distill(owner, student, tokenizer, DATA, CONFIG, run, phases=phases)
+            distil(owner, student, tokenizer, DATA, CONFIG, run, phases)
     assert not (tmp_path / "run").exists()

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from distill.learning import Teacher, distill, soft_label_terms
+from distill.learning import Distillation, Teacher, soft_label_terms
 from distill.learning.distiller import Distiller
 from distill.learning.ensemble import Ensemble
 from tests.distill.learning.test_all_tasks import TASKS, log_softmax, make_batches
@@ -114,7 +114,9 @@ def test_a_student_of_two_teachers_with_tokens_of_its_own(small_config, tokenize
     student = build_model(fewer, "classifier", 2)
     config, run = TrainingConfig(epochs=1, batch_size=6), RunFolder(tmp_path / "run", {})
     teacher = Teacher(teachers, tokenizer, task, cache_dir=tmp_path / "cache")
-    figures = distill(teacher, student, own, Splits(train, dev, 16), config, run)
+    figures = Distillation(
+        task, student, own, Splits(train, dev, 16), config=config, run=run, teacher=teacher
+    ).run_all()
     assert figures["teacher_parameters"] == 2 * teachers[0].count_params()
     logits = [teacher(tokenizer(texts[:4]))["logits"].numpy() for teacher in teachers]
     mean = np.mean([np.exp(log_softmax(x)) for x in logits], 0)

@@ -6,9 +6,15 @@ import keras
 import numpy as np
 import pytest
 
-from distill.learning import Teacher, UnlabelledTexts, make_student, make_terms, resolve_masking
+from distill.learning import (
+    GeneralDistillation,
+    Teacher,
+    UnlabelledTexts,
+    make_student,
+    make_terms,
+    resolve_masking,
+)
 from distill.learning.distiller import Distiller
-from distill.learning.general_distillation import distill_general
 from distill.learning.teacher import load_general_teacher
 from tests.distill.learning.test_all_tasks import log_softmax
 from tests.kills import KILLS, killed_after
@@ -23,14 +29,9 @@ CONFIG = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_s
 
 
 @pytest.fixture(scope="module")
-def small_config(tiny_config):
-    return dataclasses.replace(tiny_config, num_layers=1)
-
-
-@pytest.fixture(scope="module")
-def teacher(small_config):
+def teacher(one_layer):
     keras.utils.set_random_seed(1)
-    return build_model(small_config, "masked_lm", hidden_states=True, attention_scores=True)
+    return build_model(one_layer, "masked_lm", hidden_states=True, attention_scores=True)
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +39,8 @@ def encodings(tokenizer):
     return encode_texts(iter(TEXTS), tokenizer, 10)[0]
 
 
-def test_the_losses_of_distilbert_are_those_of_loops(teacher, small_config, encodings, tokenizer):
-    config = dataclasses.replace(small_config, dropout=0.0, attention_dropout=0.0)
+def test_the_losses_of_distilbert_are_those_of_loops(teacher, one_layer, encodings, tokenizer):
+    config = dataclasses.replace(one_layer, dropout=0.0, attention_dropout=0.0)
     student = build_model(config, "masked_lm", hidden_states=True)
     masking = Masking.from_tokenizer(tokenizer, share=0.4)
     batches = MaskedBatches(encodings, 12, masking, pad_token_id=tokenizer.pad_token_id)
@@ -94,9 +95,12 @@ def test_a_killed_general_stage_ends_with_the_same_weights_and_its_folder_goes_o
         student, run = make_student(teacher, 1, hidden_dim=16), RunFolder(tmp_path / name, {})
         terms = make_terms("distilbert", teacher, student, MaskedLM())
         texts = UnlabelledTexts(encodings, Masking.from_tokenizer(tokenizer))
-        owner = Teacher([teacher], tokenizer)
+        fields = {"config": config, "run": run, "teacher": Teacher([teacher], tokenizer)}
+        fields |= {"terms": terms, "masked_lm_weight": 2.0}
         with killed_after(stop_after):
-            figures = distill_general(owner, student, texts, config, run, terms, 2.0)
+            figures = GeneralDistillation(
+                MaskedLM(), student, tokenizer, texts, **fields
+            ).run_all()
         return figures, student, run
 
     figures, whole, folder = run("whole")
@@ -127,9 +131,9 @@ def test_a_killed_general_stage_ends_with_the_same_weights_and_its_folder_goes_o
 
 
 def test_an_encoder_without_a_head_teaches_states_and_attention(
-    small_config, encodings, tokenizer, tmp_path
+    one_layer, encodings, tokenizer, tmp_path
 ):
-    config = dataclasses.replace(small_config, dropout=0.0, attention_dropout=0.0)
+    config = dataclasses.replace(one_layer, dropout=0.0, attention_dropout=0.0)
     save_model(build_model(config), tmp_path / "encoder")
     outputs = {"hidden_states": True, "attention_scores": True}
     teacher = load_general_teacher(tmp_path / "encoder", predicts=False, **outputs)
@@ -138,7 +142,12 @@ def test_an_encoder_without_a_head_teaches_states_and_attention(
     assert "soft_label" not in {term.name for term in terms}
     run = RunFolder(tmp_path / "run", {})
     texts = UnlabelledTexts(encodings)
-    figures = distill_general(Teacher([teacher], tokenizer), student, texts, CONFIG, run, terms)
+
+    def distil(owner, student, texts, config, run, terms, task=None):
+        fields = {"config": config, "run": run, "teacher": owner, "terms": terms}
+        return GeneralDistillation(task, student, tokenizer, texts, **fields).run_all()
+
+    figures = distil(Teacher([teacher], tokenizer), student, texts, CONFIG, run, terms)
     losses = {key for key in figures if key.endswith("loss")}
     assert losses == {"loss", "embedding_loss", "hidden_state_loss", "attention_score_loss"}
     first, last = run.metrics()
@@ -157,21 +166,21 @@ def test_an_encoder_without_a_head_teaches_states_and_attention(
     for trained, folder, cache_dir in zip(students, (live, cached), (None, cache), strict=True):
         terms = make_terms("minilm", teacher, trained, relation_weight=0.0)
         owner = Teacher([teacher], tokenizer, cache_dir=cache_dir)
-        distill_general(owner, trained, texts, still, folder, terms)
+        distil(owner, trained, texts, still, folder, terms)
         found.append([epoch["attention_loss"] for epoch in folder.metrics()])
     assert found[1] == pytest.approx(found[0], rel=1e-3) and min(found[0]) > 1e-4
     shards = {path: path.stat().st_mtime_ns for path in cache.glob("*.safetensors")}
     assert shards
     with pytest.raises(InputError, match="stores the teacher's outputs for whole texts, but mask"):
         masked = UnlabelledTexts(encodings, Masking.from_tokenizer(tokenizer, 0.3))
-        distill_general(owner, students[1], masked, still, cached, [])
+        distil(owner, students[1], masked, still, cached, [])
     with pytest.raises(InputError, match="cached was trained with cache_dir; do so to go on"):
         owner = Teacher([teacher], tokenizer)
-        distill_general(owner, students[1], texts, still, cached, terms)
+        distil(owner, students[1], texts, still, cached, terms)
 
     message = "encoder holds no masked language model, so it gives no soft labels of masked"
     with pytest.raises(InputError, match=message):
         load_general_teacher(tmp_path / "encoder", predicts=True)
     terms = make_terms("distilbert", teacher, student, MaskedLM())
     with pytest.raises(InputError, match="Masked tokens are to be predicted, but `masking` is"):
-        distill_general(owner, student, texts, CONFIG, run, terms)
+        distil(owner, student, texts, CONFIG, run, terms, MaskedLM())

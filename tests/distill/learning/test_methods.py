@@ -196,7 +196,7 @@ def test_a_shared_and_factorized_student_of_other_heads_learns(pair, tiny_config
 
 
 def fit(method, teacher, student, **arguments):
-    """Make the terms of a method and check them, as `distill` does."""
+    """Make the terms of a method and check them, as `Distillation` does."""
     check_terms(make_terms(method, teacher, student, TASK, **arguments), teacher, student)
 
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from distill.learning import (
+    Distillation,
     Phase,
     Teacher,
-    distill,
     load_shared_tokenizer,
     load_teacher,
     make_terms,
@@ -89,9 +89,10 @@ def test_teachers_that_do_not_fit_are_refused(small_config, tokenizer, tmp_path)
         ),
     ]:
         teacher = Teacher(models, own, task)
-        phases = terms and [Phase(terms)]
+        fields = {"config": config, "run": run, "phases": terms and [Phase(terms)]}
+        training = Distillation(task, student, tokenizer, data, **fields, teacher=teacher)
         with pytest.raises(InputError, match=message):
-            distill(teacher, student, tokenizer, data, config, run, phases=phases)
+            training.run_all()
     for weights in ((1, 2, 3), (1,), (-1, 2), (0, 0), (float("nan"), 1)):
         with pytest.raises(InputError, match=r"must be a number of 0 or more for each .* here 2,"):
             Teacher([first, second], tokenizer, task, weights)

@@ -4,16 +4,12 @@ import keras
 import numpy as np
 import pytest
 
+from tests.layers.witnesses import layer_norm
 from tfnlp.layers import (
     EncoderBlock,
     MultiHeadAttention,
     RelativeAttention,
 )
-
-
-def layer_norm(x, epsilon):
-    x = x.astype("float64")
-    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + epsilon)
 
 
 @pytest.mark.parametrize("norm_first", [False, True])

@@ -5,11 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.layers.witnesses import rand
 from tfnlp.layers import EncoderBlock, TwoStreamAttention, TwoStreamBlock, permutation_masks
-
-
-def rand(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
 @pytest.mark.parametrize("norm_first", [False, True])

@@ -9,7 +9,7 @@ from tfnlp.layers import (
 )
 
 
-def test_fresh_weights_are_a_truncated_normal(tmp_path):
+def test_fresh_weights_are_a_truncated_normal():
     draw = FastTruncatedNormal(stddev=0.02)
     values = np.ravel(draw((400, 300)))
     assert np.abs(values).max() <= 0.04

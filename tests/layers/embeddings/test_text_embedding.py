@@ -4,14 +4,10 @@ import keras
 import numpy as np
 import pytest
 
+from tests.layers.witnesses import layer_norm
 from tfnlp.layers import (
     TextEmbedding,
 )
-
-
-def layer_norm(x, epsilon):
-    x = x.astype("float64")
-    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + epsilon)
 
 
 def test_text_embedding_sums_and_normalises():

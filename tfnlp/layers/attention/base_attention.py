@@ -10,7 +10,6 @@ from tfnlp.functional.masks import causal_mask, combine_masks
 from tfnlp.functional.memory import prepend_memory
 from tfnlp.functional.products import plain_product
 from tfnlp.functional.shapes import check_sizes
-from tfnlp.layers.attention.joint_projection import build_joint_projection, project_jointly
 from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer, check_states
 from tfnlp.quantization.fake_quantization import WEIGHT_RANGE
 
@@ -118,8 +117,6 @@ class BaseAttention(BaseLayer):
     OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
     # Call arguments that are hidden states as the inputs are: a pre-norm block normalises them.
     STATES = ()
-    # Whether one kernel projects to query, key and value, as in DeBERTa v1.
-    joint_projection = False
 
     def __init__(
         self,
@@ -152,11 +149,7 @@ class BaseAttention(BaseLayer):
 
     def rounded_tensors(self):
         rounded = {"query": None, "scores": None, "weights": WEIGHT_RANGE}
-        if self.joint_projection:
-            rounded["key"] = "joint.outputs"
-            rounded["value"] = None if self.use_bias else "joint.outputs"
-        else:
-            rounded |= {"key": "key.outputs", "value": "value.outputs"}
+        rounded |= {"key": "key.outputs", "value": "value.outputs"}
         return rounded | {"context": "output_dense.inputs"}
 
     def _projection(self, units, name, shape, initializer=None, **kwargs):
@@ -179,9 +172,6 @@ class BaseAttention(BaseLayer):
         value_shape = value_shape or query_shape
         key_shape = key_shape or value_shape
         check_states(query=query_shape, value=value_shape, key=key_shape)
-        if self.joint_projection:
-            build_joint_projection(self, query_shape[-1])
-            return
         units = self.num_heads * self.key_dim
         self.query = self._projection(units, "query", query_shape)
         self.key = self._projection(units, "key", key_shape)
@@ -215,8 +205,6 @@ class BaseAttention(BaseLayer):
 
     def _project(self, query, key, value):
         """Project query, key and value, and split them by head."""
-        if self.joint_projection:
-            return project_jointly(self, query, key, value)
         pairs = ((self.query, query), (self.key, key), (self.value, value))
         return tuple(split_heads(dense(x), self.num_heads) for dense, x in pairs)
 

@@ -112,9 +112,8 @@ class RelativeAttention(BaseAttention):
         q, k, v, mask = self._inputs(call, query, value, key, memory)
         u = self.content_bias if content_bias is None else content_bias  # (N, H)
         w = self.position_bias if position_bias is None else position_bias  # the paper's v, (N, H)
-        r, rows = self._positions(
-            call, ops.shape(q)[2], ops.shape(k)[2]
-        )  # (N, R, H), (T + S - 1,)
+        lengths = ops.shape(q)[2], ops.shape(k)[2]
+        r, rows = self._positions(call, *lengths)  # (N, R, H), (T + S - 1,)
         scaled_q = scaled(q)  # (B, N, T, H), over sqrt(H)
         # (a) q_i . k_j + (c) u . k_j
         scores = Scores(add_by_head(scaled_q, scaled(u)), k)

@@ -44,8 +44,7 @@ class ScoreAttention(BaseLayer):
 
     Returns:
         The context, (B, T, D'), or a pair of it and the scores before mask and softmax, (B, T, S).
-        A query
-        that may see nothing gets zeros.
+        A query that may see nothing gets zeros.
 
     Raises:
         ValueError: for an unknown score, and masks that do not fit.
