@@ -41,9 +41,9 @@ CASES = {
             "those of the model or of --labels, or without them of the training file."
         ),
         "fine.tsv --labels=good,good,bad": (
-            "--labels=good,good,bad: The label 'good' is given twice; give each label once."
+            "--labels=good,good,bad: There must be at least 2 labels, all different and none empty;"
         ),
-        "fine.tsv --labels=good": ("--labels=good: There must be at least 2 labels; given: good."),
+        "fine.tsv --labels=good": "--labels=good: There must be at least 2 labels, all different",
         "fine.tsv --positive_label=fine": (
             "--positive_label=fine is not one of the labels (bad, good)."
         ),
@@ -60,7 +60,7 @@ CASES = {
         ),
     },
     "finetune_tagger": {
-        "tags.conll": "line 2: tag 'noun' is not of BIO",
+        "tags.conll": "line 2: tag 'noun' is not one of O, B-x",
         "tags.conll --model_dir=m --family=bert": "--family=bert has no effect beside --model_dir",
         "tags.conll --family=distilbret": (
             "--family=distilbret is unknown (did you mean distilbert?); use one of bert, roberta,"
@@ -69,8 +69,6 @@ CASES = {
     "finetune_answerer": {"broken.json": "broken.json"},
     "distill_classifier": {
         "fine.tsv --monitor=f1": ONE_CLASS,
-        # The teacher's folder says which labels there are.
-        "fine.tsv --positive_label=fine": "",
     },
     "distill_regression": {
         "other.tsv --pair_column=": "--score_column=score: {d}/" + HAS.format("score")
@@ -91,8 +89,8 @@ CASES = {
         "choices.tsv --size=huge": "--size=huge is unknown; use one of",
         "choices.tsv --size=bert_base --num_heads=5": "--num_heads=5 does not divide --hidden_dim",
         "choices.tsv --layer_map=best": "--layer_map=best is unknown; use uniform, last, first",
-        "choices.tsv --layer_map=1,3": "--layer_map=[1, 3] has 2 entries, but the student has 3",
-        "choices.tsv --size=bert_tiny --layer_map=1,2,3": "has 3 entries, but the student has 2",
+        "choices.tsv --layer_map=1,3": "--layer_map=1,3 must name one of the teacher's 4 layers",
+        "choices.tsv --size=bert_tiny --layer_map=1,2,3": "for each of the student's 2",
     },
     "distill_general": {
         "--texts={d}/fine.tsv,no.txt": "no.txt does not exist",
