@@ -1,4 +1,4 @@
-"""What a teacher's folder says of its model, without TensorFlow."""
+"""Labels, tokenizers and heads of teachers' folders, without TensorFlow."""
 
 from tfnlp.checkpoints import read_head, read_labels
 from tfnlp.utils.errors import InputError

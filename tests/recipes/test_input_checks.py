@@ -41,7 +41,7 @@ CASES = {
             "those of the model or of --labels, or without them of the training file."
         ),
         "fine.tsv --labels=good,good,bad": (
-            "--labels=good,good,bad: There must be at least 2 labels, all different and none empty;"
+            "--labels=good,good,bad: There must be at least 2 labels, all different and none"
         ),
         "fine.tsv --labels=good": "--labels=good: There must be at least 2 labels, all different",
         "fine.tsv --positive_label=fine": (
