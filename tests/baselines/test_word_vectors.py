@@ -74,3 +74,7 @@ def test_broken_files(name, content, message, tmp_path):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=message):
         WordVectors.load(tmp_path / name)
+
+
+def test_of_two_words_that_are_the_same_the_first_counts():
+    np.testing.assert_array_equal(WordVectors(["a", "a"], [[1, 2], [3, 4]])["a"], [1, 2])
