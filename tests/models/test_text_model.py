@@ -26,6 +26,7 @@ from tfnlp.models import (
     config_of,
     max_positions,
 )
+from tfnlp.models.text_model import submodel
 from tfnlp.text import Encoding, LengthBatches
 from tfnlp.training.inference import predictor
 from tfnlp.utils.errors import InputError
@@ -199,3 +200,14 @@ def test_losses_and_metrics_are_of_outputs_with_labels(no_graphs):
     model.compile("sgd", loss={"logit": loss})
     with pytest.raises(KeyError, match="logit"):
         model.fit(inputs, {"logit": labels}, verbose=0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_part_of_a_chooser_has_the_names_of_its_inputs(tiny_config):
+    model = build_model(tiny_config, "chooser")
+    inputs = {key: model.get_layer(f"merge_{key}").output for key in model.input}
+    part = submodel(inputs, {"logits": model.get_layer("choices").input[0]})
+    ids = np.array([[2, 5, 6, 3], [2, 7, 3, 0]])
+    whole = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": ids != 0}
+    expected = model({key: x[None] for key, x in whole.items()})["logits"][0]
+    np.testing.assert_allclose(part(whole)["logits"][:, 0], expected, atol=1e-6)

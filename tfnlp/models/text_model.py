@@ -1,5 +1,7 @@
 """Functional model with its config and head."""
 
+import warnings
+
 import keras
 
 from tfnlp import configs
@@ -76,7 +78,10 @@ def submodel(inputs, outputs, name=None):
     from within it, and then does not find them any more: to save or copy the model would fail.
     """
     places = [(x, x._keras_history) for x in keras.tree.flatten(inputs)]
-    part = keras.Model(inputs, outputs, name=name)
+    with warnings.catch_warnings():
+        # A dict's keys are the model's inputs, whatever the layers that make the tensors.
+        warnings.filterwarnings("ignore", "When providing `inputs` as a dict")
+        part = keras.Model(inputs, outputs, name=name)
     for x, place in places:
         x._keras_history = place
     return part
