@@ -1,4 +1,7 @@
-"""Classical baselines: bags of words, linear classifiers, word vectors, document distances."""
+"""Classical methods: bags of words, linear classifiers, vectors of words, distances of documents.
+
+Decisions: docs/decisions/baselines.md.
+"""
 
 import lazy_loader
 
