@@ -241,7 +241,7 @@ def test_bad_corpora_and_settings_are_refused(tokenizer, tmp_path, monkeypatch):
         (folder, other, "corpus was prepared with another tokenizer; give that"),
         ([folder, path], tokenizer, "is a folder; give one prepared folder alone, or text"),
         (tmp_path, tokenizer, r"holds no manifest\.json; give a folder that prepare"),
-        (tmp_path / "empty.txt", tokenizer, "The corpus holds no token; give files with text"),
+        (tmp_path / "empty.txt", tokenizer, r"empty\.txt has no token; give files with text"),
     ):
         with pytest.raises(InputError, match=said):
             open_corpus(paths, tongue)

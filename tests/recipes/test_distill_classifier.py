@@ -61,5 +61,5 @@ def test_classes_without_names_take_labels_or_the_numbers_of_the_file(
     ):
         done = run("distill_classifier", *given, *named, status=2)
         assert f"no names: {names} are taken for them, in this order." in done.stderr
-        assert done.stderr.splitlines()[-1].startswith("Error: --num_layers=9 must lie between")
+        assert done.stderr.splitlines()[-1].startswith("Error: --layer_map=uniform must name")
     assert not (tmp_path / "a").exists()

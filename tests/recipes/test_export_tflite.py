@@ -57,6 +57,6 @@ def test_a_language_model_is_exported(run, language_model, tmp_path):
     done = run("export_tflite", *flags, "--labels=a,b", status=2)
     assert "--labels is not for a model with the head 'causal_lm'" in done.stderr
     done = run("export_tflite", *flags, "--max_length=99", status=2)
-    assert "--max_length=99 must lie between 3 and the model's 40 positions" in done.stderr
+    assert "--max_length=99 must lie between 3 and 40" in done.stderr
     done = run("predict", f"--model={tmp_path / 'model.tflite'}", "--text=a", status=2)
     assert "is a generator, which generates text; use distill.runtime.TextGenerator" in done.stderr

@@ -87,7 +87,7 @@ def test_a_recurrent_network_learns_is_measured_and_writes(texts, run, tmp_path)
     done = run("pretrain", *wrong, status=2)
     assert "--memory_length=8 has no effect on a recurrent model" in done.stderr
     done = run("pretrain", *wrong[:-2], "--bidirectional", wrong[-1], status=2)
-    assert "or a recurrent network of one direction" in done.stderr
+    assert "does not fit the family 'recurrent'" in done.stderr
     done = run("generate", model, "--text=the film", "--max_new_tokens=4")
     assert done.stdout.startswith("the film") and len(done.stdout) > len("the film\n")
 
@@ -135,7 +135,7 @@ def test_a_folder_is_pretrained_further_and_fine_tuned(texts, first, run, tmp_pa
         ("--corpus={folder}/empty.txt", "empty.txt"),
         ("--dev={folder}/empty.txt", "empty.txt"),
         ("--tokenizer_dir={first}/best", "has no effect beside --model_dir="),
-        ("--objective=causal_lm", "give a GPT"),
+        ("--objective=causal_lm", "does not fit the family 'bert'"),
         ("--objective=sentence_order --memory_length=4", "has no effect with --objective="),
         ("--steps_per_epoch=0", "must be a whole number, 1 or more"),
         ("--max_length=4096", "is above the model's"),

@@ -15,4 +15,4 @@ def test_texts_are_scored_from_the_shell(run, tmp_path):
     assert scores["word_precision"] == 1 and scores["word_recall"] == 4 / 6
     due.write_text("a film to see\n")
     done = run("score_text", *flags, status=2)
-    assert "There are 1 references for 2 hypotheses" in done.stderr
+    assert "hypotheses holds 2 texts and references 1" in done.stderr

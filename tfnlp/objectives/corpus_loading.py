@@ -53,7 +53,8 @@ def open_corpus(
         texts = read_documents(
             files, documents, text_column, lambda read: bar.update(read - bar.n)
         )
-        return corpus_of(texts, tokenizer, sentences)
+        others = " and the other files" if len(files) > 1 else ""
+        return corpus_of(texts, tokenizer, sentences, f"{files[0]}{others}")
 
 
 def reading_settings(paths, documents, max_length):
@@ -76,11 +77,12 @@ def reading_settings(paths, documents, max_length):
     return settings if all(map(has_columns, files)) else settings | {"documents": documents}
 
 
-def corpus_of(texts, tokenizer, sentences="split"):
+def corpus_of(texts, tokenizer, sentences="split", source="The corpus"):
     """Build a `Corpus` from an iterable of documents, without those that have no token.
 
     Args:
         texts, tokenizer, sentences: as in `encode_documents`.
+        source: of the texts, for the error.
 
     Raises:
         InputError: if there is no token.
@@ -91,6 +93,8 @@ def corpus_of(texts, tokenizer, sentences="split"):
             ids.append(token_ids)
             lengths.append(sentence_lengths)
             counts.append(len(sentence_lengths))
+    if not counts:
+        raise InputError(f"{source} has no token; give files with text.")
     ends = np.cumsum(np.concatenate(lengths)), np.cumsum(counts, dtype="int64")
     corpus = Corpus(np.concatenate(ids), *ends)
     warn_of_unknown(np.mean(corpus.token_ids == tokenizer.unknown_token_id))
