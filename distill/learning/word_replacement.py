@@ -64,6 +64,8 @@ class WordReplacer:
 
     def __init__(self, model, tokenizer, vectors=None, config=None, batch_size=64):
         check_vocabulary(tokenizer, model)
+        if model.head not in ("masked_lm", "pretraining"):
+            raise InputError(f"The model has the head {model.head!r}; give a masked LM.")
         if tokenizer.mask_token_id is None:
             raise InputError("The tokenizer has no [MASK] or <mask>; give one that has.")
         self.model, self.tokenizer = model, tokenizer

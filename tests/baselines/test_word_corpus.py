@@ -13,7 +13,7 @@ def test_ids_go_from_the_commonest_word_and_texts_end():
 
 
 def test_bad_input():
-    with pytest.raises(InputError, match="min_count=9 times in the 2 words"):
+    with pytest.raises(InputError, match="min_count=9 times among 2 different words"):
         read_word_corpus(["a film"], min_count=9)
     with pytest.raises(InputError, match="unit"):
         read_word_corpus(["a film"], "letters")

@@ -108,5 +108,5 @@ def test_words_are_replaced_as_in_algorithm_1(masked_lm, tokenizer):
 
 def test_a_model_without_a_masked_language_model_is_refused(tiny_config, tokenizer):
     model = build_model(dataclasses.replace(tiny_config, num_layers=1), "classifier", 2)
-    with pytest.raises(InputError, match="has the head 'classifier', which predicts no hidd"):
+    with pytest.raises(InputError, match="has the head 'classifier'; give a masked LM"):
         WordReplacer(model, tokenizer)
