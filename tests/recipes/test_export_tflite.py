@@ -59,4 +59,4 @@ def test_a_language_model_is_exported(run, language_model, tmp_path):
     done = run("export_tflite", *flags, "--max_length=99", status=2)
     assert "--max_length=99 must lie between 3 and 40" in done.stderr
     done = run("predict", f"--model={tmp_path / 'model.tflite'}", "--text=a", status=2)
-    assert "is a generator, which generates text; use distill.runtime.TextGenerator" in done.stderr
+    assert "is of the kind generator; use distill.runtime.TextGenerator" in done.stderr
