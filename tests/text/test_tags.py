@@ -43,7 +43,8 @@ def test_an_entity_has_its_text_and_the_mean_of_its_scores():
 def test_a_word_in_two_windows_has_the_tag_of_more_context():
     names = ["first", "second"]
     windows = [
-        Encoding([0] * 4, [0] * 4, words=words, example=0) for words in ([0, 1, 2, 3], [2, 3, 4, 5])
+        Encoding([0] * 4, [0] * 4, words=words, example=0)
+        for words in ([0, 1, 2, 3], [2, 3, 4, 5])
     ]
     logits = [np.tile(row, (4, 1)) for row in np.eye(2)]
     (tags,) = best_tags([["w"] * 6], windows, logits, names)
