@@ -25,6 +25,7 @@ ENGLISH = [
     '"I am here. | Where are you?" she said.',
     "He left (she stayed.) and slept. | (It was late.) | They met.",
     "Well... maybe not. | I waited... | Nothing came.",
+    "So long...! | what a film.",
     "What?! | No way!!! | it is true.",
     "wait… what is it… | Nobody knows.",
     "i liked it. | it was great! | would see it again",
