@@ -48,6 +48,16 @@ def test_pairs_are_told_apart_by_what_they_share(classifier):
     assert model.size() > 100
 
 
+@pytest.mark.parametrize("classifier", ["logistic_regression", "linear_svm"])
+def test_margins_grow_with_the_inverse_of_the_penalty(classifier):
+    texts, labels = VISION + LANGUAGE, [0, 0, 1, 1]
+    small, large = (
+        np.abs(LinearClassifier(classifier, WORDS, c=c).fit(texts, labels).scores(texts))
+        for c in (0.01, 10)
+    )
+    assert (2 * small < large).all()
+
+
 def test_baselines_beside_each_other():
     train = Examples(["good film", "bad film", "good plot", "bad plot"], None, [1, 0, 1, 0])
     dev = Examples(["good", "bad", "good bad"], None, [1, 0, 1])

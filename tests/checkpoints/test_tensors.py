@@ -8,6 +8,7 @@ import safetensors.numpy
 
 from tests.checkpoints.stored_tensors import tensors_of
 from tfnlp.checkpoints import load_model
+from tfnlp.checkpoints.tensors import TensorReader
 from tfnlp.utils.errors import InputError
 
 
@@ -22,6 +23,7 @@ def test_loads_shards(saved, random_inputs, tiny_config):
     weight_map = {n: file for file, part in parts.items() for n in part}
     index = saved / "model.safetensors.index.json"
     index.write_text(json.dumps({"weight_map": weight_map}))
+    assert TensorReader(saved).size() == sum((saved / file).stat().st_size for file in parts)
     inputs = random_inputs(2, 5, tiny_config.vocabulary_size)
     np.testing.assert_array_equal(
         load_model(saved, "classifier")(inputs)["logits"], expected(inputs)["logits"]

@@ -25,6 +25,7 @@ ENGLISH = [
     '"I am here. | Where are you?" she said.',
     "He left (she stayed.) and slept. | (It was late.) | They met.",
     "Well... maybe not. | I waited... | Nothing came.",
+    "So long...! | what a film.",
     "What?! | No way!!! | it is true.",
     "wait… what is it… | Nobody knows.",
     "i liked it. | it was great! | would see it again",
@@ -71,6 +72,7 @@ KOREAN = [
     "개봉일은 2019. 5. 3. 이다. | 좋다.",
     "그저 그런.. ㅠㅠ | 실망",
     "첫 줄\n | 둘째 줄이다. | 끝",
+    "비가 왔다.|김.A. 씨도 왔다.",
     "바다 그리고 산을 다 보았다. | 좋았어요. | 굿",
 ]
 

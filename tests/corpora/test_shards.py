@@ -76,3 +76,12 @@ def test_a_long_document_is_read_in_parts(tokenizer, tmp_path, monkeypatch):
         documents[-1] += record["token_ids"].numpy().tolist()
     assert documents == [whole.document(i).tolist() for i in range(len(whole))]
     assert sum(shard["records"] for shard in corpus.manifest["shards"]) > 60
+
+
+def test_a_record_ends_with_the_sentence_that_reaches_the_limit(tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "RECORD_TOKENS", 6)
+    (tmp_path / "a.txt").write_text("a film .\na film .\na film .", encoding="utf-8")
+    prepare_corpus([tmp_path / "a.txt"], tokenizer, tmp_path / "corpus")
+    (shard,) = shards.read_manifest(tmp_path / "corpus")["shards"]
+    index = shards.read_index(tmp_path / "corpus", shard, 0)
+    assert index[:, 1:].tolist() == [[6, 2, 0], [3, 1, 1]]

@@ -44,6 +44,7 @@ def test_sums_of_log_softmax(pair):
         [rng.integers(0, 300, rng.integers(1, n)).tolist() for n in (30, 10)] for _ in range(17)
     ]
     rows += [[rows[0][0], [5]], [rows[0][0], [9]], [rows[0][0], [5, 6]]]  # of one prompt
+    rows += [[[7, 8, 9], [5]], [[7], [8, 9, 6]]]  # of one row, from two places on
     found = scorer.score_ids(*zip(*rows, strict=True))
     expected = [log_likelihood(reference, *row) for row in rows]
     np.testing.assert_allclose(found, expected, atol=1e-4)

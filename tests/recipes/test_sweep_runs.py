@@ -190,6 +190,11 @@ variants:
     said = capsys.readouterr().out
     assert "1.2000 of 1 (+0.5000)" in said and "the others have no number" in said
     assert "0.7250 ± 0.0250 " in said
+    # A large number has fewer digits, whatever its sign.
+    for number, path in enumerate(out.glob("good/*/student/figures.json")):
+        path.write_text(f'{{"parameters": 5000, "dev_accuracy": {-20 - number}}}')
+    write_table(sweep, out)
+    assert "-20.50 ± 0.50 " in capsys.readouterr().out
 
     # A table is of the sweep as its file has it; where its folder and files are does not matter.
     moved = tmp_path / "moved"

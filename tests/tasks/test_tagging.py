@@ -71,6 +71,7 @@ def test_tags_that_do_not_fit_are_named(tokenizer):
         # Two single words, of which one is found, not one entity of two words.
         (["O", "B-a", "I-a", "E-a", "S-a"], "S-a S-a O B-a E-a", "S-a O O B-a E-a", 4 / 5),
         (["O", "B-a", "I-a", "L-a", "U-a"], "U-a U-a O B-a L-a", "U-a O O B-a L-a", 4 / 5),
+        (["O", "B-a", "I-a", "L-a", "U-a"], "U-a O O O O", "U-a I-a O O O", 2 / 3),
         (["O", "B", "I"], "B B I O O", "B O B I O", 2 / 4),
         # Without "B-" before it, an entity begins where the kind changes.
         (["O", "I-a", "I-b"], "I-a I-a I-b O I-a", "I-a I-a I-b O O", 4 / 5),

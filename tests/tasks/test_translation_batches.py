@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from tfnlp.tasks.translation_batches import TranslationBatches
+from tfnlp.tasks.translation_batches import ScheduledSampling, TranslationBatches
 from tfnlp.text.encoding import EncodingsBuilder
 
 
@@ -65,3 +65,10 @@ def test_the_rest_of_an_epoch_and_the_fingerprint():
     assert len({batches.fingerprint(), *(other.fingerprint() for other in others)}) == 4
     still = random_batches(shuffle=False)
     assert [list(x) for x in still.batch_indices(0)] == [list(x) for x in still.batch_indices(1)]
+
+
+def test_predictions_are_fed_at_no_position_first_and_at_the_rate_last():
+    sampling = ScheduledSampling(random_batches(20, 300), rate=1.0, epochs=2)
+    fed = [inputs["feed_predictions"] for i in range(2) for inputs, _ in sampling.epoch(i)]
+    assert not fed[0].any() and fed[-1].all()
+    assert not all(one.all() for one in fed[1:-1])

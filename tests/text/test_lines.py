@@ -5,13 +5,21 @@ import unicodedata
 
 import pytest
 
-from tfnlp.text import read_examples
+from tfnlp.text import lines, read_examples
 from tfnlp.text.byte_level_bpe import read_vocabulary
 from tfnlp.text.lines import decoded_lines
 from tfnlp.text.readers import read_lines
 from tfnlp.text.tokenizer_files import read_token_lines
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
+
+
+def test_what_is_read_is_told_each_time_so_many_lines_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "LINES_BETWEEN", 2)
+    path, told = tmp_path / "x.txt", []
+    path.write_text("a\n" * 5)
+    assert len([*read_lines(path, told.append)]) == 5
+    assert told == [4, 8]
 
 
 def test_byte_order_marks_of_files_put_together_are_left_out(tmp_path):

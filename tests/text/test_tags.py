@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from seqeval.metrics.sequence_labeling import get_entities
 
-from tfnlp.text.tags import TaggedText
+from tfnlp.text.encoding import Encoding
+from tfnlp.text.tags import TaggedText, best_tags
 
 
 def tagged(tags, scores=None):
@@ -37,3 +38,14 @@ def test_an_entity_has_its_text_and_the_mean_of_its_scores():
     assert text.words == ["in", "New", "York", "."]
     assert [e.label for e in tagged(["B", "O"]).entities] == ["_"]
     assert tagged([]).entities == []
+
+
+def test_a_word_in_two_windows_has_the_tag_of_more_context():
+    names = ["first", "second"]
+    windows = [
+        Encoding([0] * 4, [0] * 4, words=words, example=0)
+        for words in ([0, 1, 2, 3], [2, 3, 4, 5])
+    ]
+    logits = [np.tile(row, (4, 1)) for row in np.eye(2)]
+    (tags,) = best_tags([["w"] * 6], windows, logits, names)
+    assert tags == ["first"] * 3 + ["second"] * 3

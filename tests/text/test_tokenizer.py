@@ -8,7 +8,7 @@ import pytest
 
 import tfnlp.text.tokenizer as tokenizer_module
 from tests.text.family_tokenizers import FAMILIES, KINDS, TEXTS, tokenizer_of
-from tfnlp.text import train_tokenizer
+from tfnlp.text import WordPieceTokenizer, train_tokenizer
 from tfnlp.text.tokenizer import text_batches
 from tfnlp.utils.errors import InputError
 
@@ -165,3 +165,10 @@ def test_decoding_omits_special_tokens(tokenizer):
     assert tokenizer.decode([]) == tokenizer.decode([2, 3, 0]) == ""
     with pytest.raises(OverflowError):
         tokenizer.decode(np.array([[5, -100]]))
+
+
+def test_a_word_is_unmarked_in_the_windows_that_begin_within_it():
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b"]
+    windows = WordPieceTokenizer(tokens).encode_words([["a", "ab", "a", "a"]], 4, stride=1)
+    words = [window.words[1:-1] for window in windows]
+    assert words == [[0, 1], [1, 1], [None, 2], [2, 3]]

@@ -45,6 +45,11 @@ def test_sentences_without_parted_words_are_split_at_white_space_alone():
     ]
 
 
+def test_the_longest_prefix_or_suffix_is_split_off():
+    splitter = WordSplitter(frozenset(["(", "(("]), frozenset([".", "..."]))
+    assert words(splitter, "((so... (it.") == ["((", "so", "...", "(", "it", "."]
+
+
 def test_words_that_are_split_more_often_than_not_are_split():
     splitter = WordSplitter.from_sentences(
         [["one", "."], ["one", "."], ["one."], ["two", "."], ["etc."]]

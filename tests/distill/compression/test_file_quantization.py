@@ -11,7 +11,11 @@ import tensorflow as tf
 from safetensors import safe_open
 from tensorflow.lite.python import schema_py_generated as schema
 
-from distill.compression.file_quantization import QUANTIZATIONS, check_quantization
+from distill.compression.file_quantization import (
+    QUANTIZATIONS,
+    check_quantization,
+    round_rows,
+)
 from distill.export import tflite
 from distill.export.options import Export
 from distill.export.tflite import export_tflite
@@ -44,6 +48,12 @@ BOUNDS = {
     "int4": (0.15, 5e-3, 0.8),
     "int4_block32": (0.15, 5e-3, 0.8),
 }
+
+
+def test_rows_are_rounded_to_127_steps_on_either_side():
+    scales, integers = round_rows(np.array([[127.0, -63.2], [-2.54, 0.02], [0, 0]]))
+    np.testing.assert_allclose(scales, [1, 0.02, 1e-12 / 127])
+    assert integers.dtype == "int8" and integers.tolist() == [[127, -63], [-127, 1], [0, 0]]
 
 
 @pytest.fixture(scope="module")

@@ -165,3 +165,14 @@ def set_fake_ranges(model):
     names = sorted(get_ranges(model))
     set_ranges(model, {name: [-float(i), i + 1.0] for i, name in enumerate(names)})
     return get_ranges(model)
+
+
+def test_a_pruned_model_can_be_pruned_again():
+    model = make_model(BertConfig)
+    heads = {"heads": np.array([4, 3, 2, 1]), "units": np.arange(24)}
+    once = prune_structure(model, {block: heads for block in blocks_of(model)}, num_heads=2)
+    left = {"heads": np.array([4, 3]), "units": np.arange(24)}
+    twice = prune_structure(once, {block: left for block in blocks_of(once)}, num_heads=1)
+    direct = prune_structure(model, {block: heads for block in blocks_of(model)}, num_heads=1)
+    for found, expected in zip(twice.weights, direct.weights, strict=True):
+        np.testing.assert_array_equal(found, expected)

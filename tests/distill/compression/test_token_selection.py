@@ -21,6 +21,12 @@ def test_rare_tokens_go_first():
     assert tokens_to_keep(tokenizer, corpus, 5) == [0, 1, 2, 3, 4]
 
 
+def test_characters_take_half_of_the_room():
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcd", "film", "plot"]
+    kept = tokens_to_keep(WordPieceTokenizer(tokens), ["film plot"], 9)
+    assert [tokens[i] for i in kept[5:]] == ["a", "b", "film", "plot"]
+
+
 def test_too_few_tokens_are_refused(texts, tokenizers):
     tokenizer = tokenizers["wordpiece", None]
     with pytest.raises(InputError, match="keep_tokens=4 is below the 5 tokens that every text"):

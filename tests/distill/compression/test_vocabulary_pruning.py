@@ -29,8 +29,9 @@ from tfnlp.models import (
 from tfnlp.tasks.multiple_choice import Choices
 from tfnlp.tasks.question_answering import Questions
 from tfnlp.tasks.tagged_files import TaggedSentences
-from tfnlp.text import Examples, WordPieceTokenizer, load_tokenizer
+from tfnlp.text import Examples, UnigramTokenizer, WordPieceTokenizer, load_tokenizer
 from tfnlp.text.marian import MarianTokenizer
+from tfnlp.text.special_tokens import SPECIAL_TOKENS
 from tfnlp.utils.errors import InputError
 
 SIZES = {
@@ -208,6 +209,16 @@ def test_texts_of_every_kind_of_examples():
     assert task_texts(questions) == ["q", "r", "c"]
     assert task_texts(Choices(["p"], [["x", "y"]])) == ["p", "x", "y"]
     assert task_texts(TaggedSentences([["a", "b"], "cd"])) == [" a b", "cd"]
+
+
+def test_a_token_that_becomes_unknown_is_another():
+    tokens = dict.fromkeys(
+        ["<unk>", *SPECIAL_TOKENS["xlnet"].tokens.values(), "▁", "a", "b"], -1.0
+    )
+    pieces = [*tokens.items()]
+    smaller = UnigramTokenizer(pieces[:-1], "xlnet")
+    report = compare_tokenizers(UnigramTokenizer(pieces, "xlnet"), smaller, ["a", "b"])
+    assert report["texts_with_other_tokens"] == (0.5,)
 
 
 def test_real_vocabulary_and_texts(minilm, data_dir):

@@ -41,6 +41,9 @@ def test_weights_go_to_the_nearest_of_so_many_centroids_and_stay_together(one_la
         np.testing.assert_allclose(kernel, mean, atol=1e-5)
         assert np.unique(kernel).size <= 8
     assert clusterer.complete(0)
+    first = next(iter(block_kernels(model)))
+    first.assign(np.zeros(first.shape))
+    assert clusterer.figures(model) == {"distinct_values": 8}  # of the kernel with the most
 
 
 def test_a_distilled_student_has_so_many_values(one_layer, tokenizer, tmp_path):

@@ -1,6 +1,12 @@
 """Rules of how tokenizers read characters."""
 
-from distill.export.character_rules import ranges
+from tokenizers import pre_tokenizers
+
+from distill.export.character_rules import ranges, split_characters
+
+
+def test_letters_between_punctuation_are_not_split():
+    assert split_characters(pre_tokenizers.BertPreTokenizer(), ["!", "?", "a"]) == {"!", "?"}
 
 
 def test_characters_are_named_by_their_ranges():

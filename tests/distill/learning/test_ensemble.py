@@ -7,7 +7,7 @@ import pytest
 
 from distill.learning import Distillation, Teacher, soft_label_terms
 from distill.learning.distiller import Distiller
-from distill.learning.ensemble import Ensemble
+from distill.learning.ensemble import Ensemble, teacher_shares
 from tests.distill.learning.test_all_tasks import TASKS, log_softmax, make_batches
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification
@@ -127,3 +127,7 @@ def test_a_student_of_two_teachers_with_tokens_of_its_own(small_config, tokenize
     assert len([*teacher.cache_dir.rglob("*.safetensors")]) == 2
     found = kept.batch(np.arange(4), 3)["logits"]
     np.testing.assert_allclose(found, np.stack(logits, 1), atol=1e-5)
+
+
+def test_a_teacher_may_have_no_weight():
+    assert teacher_shares([0, 2], 2) == (0.0, 1.0)

@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from distill.learning.distances import cosine_distance, squared_error
-from distill.learning.methods import soft_label_terms
+from distill.learning.methods import attention_score_terms, soft_label_terms
 from distill.learning.terms import Term, check_terms
 from tests.distill.expected import softmax
 from tfnlp.utils.errors import InputError
@@ -42,6 +42,16 @@ def test_soft_labels_of_tokens_leave_padding_out():
     assert found == pytest.approx(expected, rel=1e-5)
     with pytest.raises(ValueError, match="one class"):
         loss(terms, "logits", teacher[..., :1], student[..., :1])
+
+
+def test_pairs_of_real_tokens_have_the_weight_of_their_text():
+    teacher, student = np.random.default_rng(0).normal(size=(2, 2, 1, 3, 3))
+    mask, weights = np.array([[1, 1, 1], [1, 1, 0]]), np.array([1.0, 5.0])
+    pairs = mask[:, :, None] * mask[:, None, :] * weights[:, None, None]
+    expected = np.average((teacher - student)[:, 0] ** 2, weights=pairs)
+    (term,) = attention_score_terms([0])
+    outputs = ({"attention_scores": [scores]} for scores in (teacher, student))
+    assert float(term.loss(*outputs, mask, weights)) == pytest.approx(expected, rel=1e-5)
 
 
 def states_model(widths):

@@ -33,6 +33,9 @@ def test_sinusoids_are_added_to_scaled_inputs_at_any_positions(tmp_path):
     # Computed as they are needed they are off by float32's rounding of the angle.
     anywhere = SinusoidalPositionEncoding(interleaved=False, scale=3.0)
     np.testing.assert_allclose(anywhere(x, positions=places), expected, atol=1e-4)
+    shorter = ({"max_wavelength": 100.0, "max_length": n} for n in (600, None))
+    table, computed = (SinusoidalPositionEncoding(**options)(x) for options in shorter)
+    np.testing.assert_allclose(table, computed, atol=1e-6)
     with pytest.raises(ValueError, match="only max_length=600 positions"):
         layer(np.zeros((1, 601, 6)))
     inputs = keras.Input((None, 6))
