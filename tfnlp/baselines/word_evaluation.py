@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from tfnlp.text.lines import read_lines
-from tfnlp.text.readers import read_columns
+from tfnlp.text.readers import as_number, read_columns
 from tfnlp.utils.errors import InputError
 
 BATCH = 256
@@ -39,7 +39,7 @@ def read_word_pairs(path):
     pairs = []
     for place, row in read_columns(path, ["word1", "word2", "score"]):
         try:
-            pairs.append((row["word1"], row["word2"], float(row["score"])))
+            pairs.append((row["word1"], row["word2"], as_number(row["score"])))
         except ValueError:
             raise InputError(f"{path}, {place}: score {row['score']!r} is no number.") from None
     return pairs
