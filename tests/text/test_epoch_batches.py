@@ -45,4 +45,4 @@ def test_processes_make_the_same_batches_in_order_and_a_killed_one_is_told(batch
     for worker in multiprocessing.active_children():
         os.kill(worker.pid, signal.SIGKILL)
     with pytest.raises(InputError, match="was killed, perhaps as memory ran out; resume with"):
-        [*made]
+        list(made)
