@@ -49,8 +49,8 @@ def define_corpus_flags():
         "corpus",
         None,
         "Folder from prepare_corpus; or text files, or quoted patterns of files, that fit in "
-        "memory: .tsv, .csv, .json or .jsonl with a document in each row, or plain text; or with "
-        ".gz.",
+        "memory: .tsv, .csv, .json, .jsonl or .parquet with a document in each row, or plain "
+        "text; or with .gz.",
     )
     flags.DEFINE_list(
         "dev", None, "Corpus, likewise, to evaluate on after each epoch; none if not given."
