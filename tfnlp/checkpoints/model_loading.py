@@ -21,7 +21,7 @@ from tfnlp.quantization.fake_quantization import set_ranges
 from tfnlp.text.keras_hub_tokenizer import is_preset_file
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
-from tfnlp.utils.hub import fetch_weights, fetch_whole, is_hub_name
+from tfnlp.utils.hub import fetch_weights, fetch_whole, find_folder, is_hub_name
 
 # Heads that fine-tuning adds to an encoder.
 TASK_HEADS = ("classifier", "tagger", "answerer", "chooser")
@@ -110,17 +110,15 @@ def _open_checkpoint(source):
     folder = find_checkpoint(source)
     # Before the weights, which may be large, are fetched.
     family, config = read_family(folder)
-    list_files, single = weight_names, WEIGHTS
-    if is_preset := is_preset_file(folder / "config.json"):
-        presets = checkpoints.keras_hub_preset
-        list_files, single = presets.preset_files, presets.PRESET_WEIGHTS
+    if is_preset_file(folder / "config.json"):
+        find_folder(source, ["*.weights.h5"])  # whole or in shards
+        return folder, family, config, checkpoints.keras_hub_conversion.open_preset(folder)
     if is_hub_name(source):
-        if single not in list_files(folder):
-            fetch_whole(source, folder, single, list_files(folder))
-        fetch_weights(source, folder, list_files(folder))
+        if WEIGHTS not in weight_names(folder):
+            fetch_whole(source, folder, WEIGHTS, weight_names(folder))
+        fetch_weights(source, folder, weight_names(folder))
         logging.info("%s is at commit %s.", source, folder.name)
-    reader = presets.PresetReader(folder, family, config) if is_preset else TensorReader(folder)
-    return folder, family, config, reader
+    return folder, family, config, TensorReader(folder)
 
 
 def _untied_as_stored(config, family, head, reader):
