@@ -141,8 +141,8 @@ def test_what_keras_hub_lacks_is_named(caplog):
     with caplog.at_level("WARNING"):
         theirs = to_keras_hub(build_model(rates, "masked_lm"), dropout=0.2)
     assert theirs.dropout == 0.2 and isinstance(theirs, keras_hub.models.BertBackbone)
-    assert "Not in keras-hub, so left as drawn: lm_bias, lm_norm, lm_transform." in caplog.text
-    assert "Not in the model, so left as drawn: pooled_dense/bias, " in caplog.text
+    assert "keras-hub has no place for the model's lm_bias, lm_norm, lm_transform." in caplog.text
+    assert "Not in the model, so random: pooled_dense/bias, " in caplog.text
     assert "a preset saved of it has keras-hub's own activation (gelu_tanh)." in caplog.text
     with pytest.raises(InputError, match="the class tfnlp>TextModel is none that tfnlp reads"):
         from_keras_hub(build_model(rates))

@@ -21,7 +21,7 @@ from tests.checkpoints.keras_hub_backbones import (
 )
 from tests.parity.compare import near
 from tests.utils.hub_server import HubServer
-from tfnlp.checkpoints import load_model, read_config, read_head, save_model
+from tfnlp.checkpoints import load_model, read_config, read_head, read_pooler, save_model
 from tfnlp.models import (
     AlbertConfig,
     BertConfig,
@@ -51,6 +51,14 @@ def test_a_preset_gives_keras_hubs_states(name, tmp_path):
     tagger = load_model(tmp_path / "preset", "tagger", 5)
     kernel = np.asarray(tagger.get_layer("classifier").kernel)
     assert kernel.shape == (16, 5) and 0.01 < kernel.std() < 0.03
+
+
+def test_a_pooler_stays_beside_a_masked_language_model(tmp_path):
+    theirs = backbone("bert")
+    theirs.save_to_preset(tmp_path / "preset")
+    model, pooler = load_model(tmp_path / "preset", "masked_lm"), read_pooler(tmp_path / "preset")
+    save_model(model, tmp_path / "folder", pooler=pooler)
+    check_states(load_model(tmp_path / "folder"), theirs, pooled=True)
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "distilbert", "albert", "deberta_v3"])

@@ -146,11 +146,12 @@ def to_keras_hub(model, exact=True, dropout=None):
         _compute_as(result, config)
     if model.head and model.head in family.architectures:
         make = getattr(keras_hub.models, family.architectures[model.head])
+        options = {}
         if model.head == "classifier":
-            result = make(result, model.output["logits"].shape[-1], preprocessor=None)
-            result.output_dropout.rate = config.head_dropout
-        else:
-            result = make(result, preprocessor=None)
+            options["num_classes"] = model.output["logits"].shape[-1]
+            if config.model_type != "deberta-v2":  # there it is another dropout's
+                options["dropout"] = config.head_dropout
+        result = make(result, preprocessor=None, **options)
     _assign(result, family, model)
     return result
 
@@ -294,6 +295,8 @@ def _assign(theirs, family, model):
         places[name].assign(tensors[name])
     kept = {weight.layer for weight in weights.values() if weight.name in places}
     left_out = {variable.path.partition("/")[0] for variable in model.weights} - kept
-    for lacking, names in (("keras-hub", left_out), ("the model", places.keys() - tensors)):
-        if names:
-            logging.warning("Not in %s, so left as drawn: %s.", lacking, ", ".join(sorted(names)))
+    random = places.keys() - tensors.keys()
+    if left_out:
+        logging.warning("keras-hub has no place for the model's %s.", ", ".join(sorted(left_out)))
+    if random:
+        logging.warning("Not in the model, so random: %s.", ", ".join(sorted(random)))

@@ -131,6 +131,8 @@ def _family(stem, model_type, parts=None, *, tasks=None, activation="gelu", outp
         names = {field.name for field in dataclasses.fields(family.config)}
         return {name: x for name, x in others.items() if name in names} | ours
 
+    own = {row.path for row in family.heads["classifier"]}
+
     def weights(rows):
         return tuple(_weight(row.path, parts, output) for row in rows)
 
@@ -138,7 +140,8 @@ def _family(stem, model_type, parts=None, *, tasks=None, activation="gelu", outp
         family,
         prefix="",
         fields=FIELDS,
-        encoder=weights(family.encoder),
+        # RoBERTa's pooler is its classifier's there.
+        encoder=weights(row for row in family.encoder if row.path not in own),
         # Others start from fresh weights, and a causal LM has none of its own.
         heads={head: of_head(weights(family.heads.get(head, ()))) for head in tasks},
         architectures={None: f"{stem}Backbone"} | tasks,

@@ -13,6 +13,7 @@ from tfnlp.checkpoints.checkpoint_config import (
     read_family,
     read_labels,
 )
+from tfnlp.checkpoints.family import family_of
 from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, untouched, weight_names
 from tfnlp.checkpoints.weight_assignment import HEAD_LAYERS, assign_weights, stored_names
 from tfnlp.layers.core.initializers import no_fresh_weights
@@ -96,13 +97,21 @@ def read_pooler(folder):
     Returns:
         A dict of tensors by their names, as `save_model` takes it; empty where there is none.
     """
-    _, family, _, reader = _open_checkpoint(folder)
-    stored = stored_names(family, reader)
+    _, family, config, reader = _open_checkpoint(folder)
+    stored, saved = stored_names(family, reader), family_of(config)
+    rows = {row.path: row for row in saved.encoder}
+    poolers = [weight for weight in family.encoder if weight.layer == "pooler"]
     return {
-        family.prefix + weight.name: reader.read(name)
-        for weight in family.encoder
-        if weight.layer == "pooler" and (name := weight.find(stored))
+        saved.prefix + rows[weight.path].name: _as_saved(reader.read(name), weight, rows)
+        for weight in poolers
+        if (name := weight.find(stored))
     }
+
+
+def _as_saved(value, weight, rows):
+    """Return a stored tensor as the folder of `save_model` has it; a preset has its transpose."""
+    same = rows[weight.path].transpose == weight.transpose
+    return value if same else np.ascontiguousarray(value.T)
 
 
 def _open_checkpoint(source):
