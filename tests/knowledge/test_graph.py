@@ -19,6 +19,6 @@ def test_names_are_numbered_in_the_order_of_the_triples():
 
 def test_networkx_finds_the_paths():
     graph = KnowledgeGraph.from_names([*TRIPLES, ("food", "part_of", "animal")]).to_networkx()
-    assert list(graph.edges(keys=True))[0] == ("cat", "animal", "is_a")
+    assert next(iter(graph.edges(keys=True))) == ("cat", "animal", "is_a")
     assert graph.number_of_edges() == 3
     assert list(graph.predecessors("animal")) == ["cat", "food"]

@@ -99,12 +99,12 @@ def _read_synsets(folder):
         def open(self, file):
             if file == "lexnames":  # the names of the lexicographers' files, unused here
                 return io.StringIO("".join(f"{i:02d} {i:02d} 0\n" for i in range(45)))
-            return super().open(file)
+            return io.StringIO((folder / file).read_text("utf-8"))  # faster than nltk's streams
 
         def map_wn(self, version="wordnet"):
             """Return no map: other languages, which need one, are not read."""
 
-    nltk.data.path.append(str(folder.resolve()))  # nltk opens no files elsewhere
+    nltk.data.path.append(str(folder.resolve()))  # nltk takes no other folder
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The multilingual functions")
