@@ -46,7 +46,7 @@ def main():
     if FLAGS.format != "conceptnet" and FLAGS["language"].present:
         raise no_effect("language", f"with --format={FLAGS.format}")
     if FLAGS.dev:
-        refuse_beside(["held_out", "split_seed"], "dev")
+        refuse_beside(["held_out", "split_seed"], "--dev")
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "entities.bin")
     graph = knowledge.select_triples(read_graph(), FLAGS.relations, FLAGS.max_entities)

@@ -12,7 +12,7 @@ def test_methods_have_their_papers_losses():
 
 @pytest.mark.parametrize(
     ("setting", "expected"),
-    [({"norm": 3}, "norm=3 is unknown; use one of 1, 2"), ({"dim": 0}, "dim=0 must be at least")],
+    [({"norm": 3}, "norm=3 must be at most 2"), ({"dim": 0}, "dim=0 must be at least")],
 )
 def test_bad_settings_are_told(setting, expected):
     with pytest.raises(InputError, match=expected):

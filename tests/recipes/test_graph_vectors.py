@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from tests.recipes.refusals import check_refusals
+from tfnlp.baselines import WordVectors
 
 
 @pytest.fixture
@@ -42,8 +44,21 @@ def test_bad_flags_are_told_without_tensorflow(graph, tmp_path):
         f"--dev={dev}": "dev.tsv, line 2: the relation 'nxt' is not in the graph",
         "--relations=third": "--relations=third is unknown; use one of next, second",
         f"--graph={broken}": "broken.tsv, line 1: expected head, relation and tail",
-        f"--graph={broken} --format=conceptnet": "broken.tsv, line 1: expected five columns",
         f"--graph={tmp_path} --format=wordnet": "install WordNet 3.0 (apt-get install",
         "--held_out=0.001": "with --held_out=0.001, since each",
     }
     check_refusals("train_graph_vectors", [f"--graph={graph}", f"--output_dir={tmp_path}"], cases)
+
+
+def test_names_that_saved_vectors_lack_are_told_without_tensorflow(tmp_path):
+    for name, words in (("entities", ["e0", "e1"]), ("relations", ["next"])):
+        WordVectors(words, np.ones((len(words), 4))).save(tmp_path / f"{name}.bin")
+    (tmp_path / "test.tsv").write_text("e0\tnext\te1\n")
+    (tmp_path / "relation.tsv").write_text("e0\tnxt\te1\n")
+    (tmp_path / "entity.tsv").write_text("e0\tnext\te1\ne0\tnext\te2\n")
+    cases = {
+        f"--test={tmp_path}/relation.tsv": "line 1: the relation 'nxt' is not in the graph",
+        f"--test={tmp_path}/test.tsv --known={tmp_path}/entity.tsv": "line 2: the entity 'e2'",
+        f"--test={tmp_path}/test.tsv": "",
+    }
+    check_refusals("evaluate_graph_vectors", [f"--vectors_dir={tmp_path}"], cases)

@@ -39,7 +39,7 @@ class TransESettings(GraphVectorSettings):
     """Settings of TransE (Bordes et al. 2013)."""
 
     method: ClassVar[str] = "transe"
-    norm: int = setting(1, "Norm of the distance: 1 or 2.", choices=(1, 2))
+    norm: int = setting(1, "Norm of the distance: 1 or 2.", low=1, high=2)
 
 
 @dataclasses.dataclass(frozen=True)
