@@ -212,7 +212,7 @@ def draw_word_map(vectors, count=200):
     axes.plot(*points.T, ".", markersize=2, color="grey")
     fonts = font_families("sans-serif")
     for word, point in zip(vectors.words[:count], points, strict=True):
-        axes.annotate(word, point, fontsize=7, family=fonts)
+        axes.annotate(word, point, fontsize=7, family=fonts, parse_math=False)
     axes.set(xlabel="first component", ylabel="second component")
     return figure
 
