@@ -131,7 +131,7 @@ def _family(stem, model_type, parts=None, *, tasks=None, activation="gelu", outp
         names = {field.name for field in dataclasses.fields(family.config)}
         return {name: x for name, x in others.items() if name in names} | ours
 
-    own = {row.path for row in family.heads["classifier"]}
+    classifier_paths = {row.path for row in family.heads["classifier"]}
 
     def weights(rows):
         return tuple(_weight(row.path, parts, output) for row in rows)
@@ -141,7 +141,7 @@ def _family(stem, model_type, parts=None, *, tasks=None, activation="gelu", outp
         prefix="",
         fields=FIELDS,
         # RoBERTa's pooler is its classifier's there.
-        encoder=weights(row for row in family.encoder if row.path not in own),
+        encoder=weights(row for row in family.encoder if row.path not in classifier_paths),
         # Others start from fresh weights, and a causal LM has none of its own.
         heads={head: of_head(weights(family.heads.get(head, ()))) for head in tasks},
         architectures={None: f"{stem}Backbone"} | tasks,

@@ -33,8 +33,9 @@ def load_model(folder, head=None, num_classes=None, **options):
 
     Args:
         folder: holds config.json and model.safetensors (or its index and shards), as Hugging
-            Face has it; or is a preset of keras-hub; or the name of a model on the Hugging
-            Face Hub, "owner/model" or "owner/model@revision", where no such folder is.
+            Face has it; or is a preset of keras-hub. Where no such folder is, the name of a model
+            on the Hugging Face Hub, "owner/model" or "owner/model@revision", or of a preset,
+            "bert_base_en" or "kaggle://keras/bert/keras/bert_base_en".
         head: None for the encoder alone, or one of `tfnlp.models.HEADS`. Where the folder has
             no such head, it starts from fresh weights.
         num_classes: of a new head; as many as the folder's where None.
