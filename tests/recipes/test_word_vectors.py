@@ -81,7 +81,11 @@ def test_bad_flags_are_told_without_tensorflow(texts, tmp_path):
         f"--similarity={tmp_path}/pairs.tsv": "0 of 1 pairs have vectors",
         "--nearest=a": "'a' has no vector in ",
     }
-    check_refusals("evaluate_word_vectors", [f"--vectors={tmp_path}/vectors.txt"], cases)
+    lines = [[f"--vectors={tmp_path}/vectors.txt", flags] for flags in cases]
+    for said, expected in zip(
+        refusals("evaluate_word_vectors", lines), cases.values(), strict=True
+    ):
+        assert f"Error: {expected}" in said
     lines = [[f"--vectors={path}", "--nearest=a"] for path in (texts, tmp_path / "words.txt")]
     unknown, numberless = refusals("evaluate_word_vectors", lines)
     assert "line 1: expected a word and 1 numbers" in unknown
