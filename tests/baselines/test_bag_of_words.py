@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from tfnlp.baselines import BagOfWords, NearestSpelling, make_vectorizer
+from tfnlp.baselines.bag_of_words import morphemes
 from tfnlp.utils.errors import InputError
 
 CARS = ["a new car, used car, car review", "a friend in need is a friend indeed"]
@@ -54,6 +55,7 @@ def test_korean_morphemes_and_single_syllables():
     bag = BagOfWords(unit="morphemes", weighting="counts", max_ngram=1)
     names = make_vectorizer(bag).fit(["이 영화 정말 재미있었어요"]).get_feature_names_out()
     assert {"이", "영화", "재미있", "었"} <= {*names}
+    assert {"조니", "뎁"} <= {*morphemes("조니 뎁 주연의 영화")}  # kiwipiepy has them as one
     words = make_vectorizer(BagOfWords(max_ngram=1)).fit(["이 영화"]).get_feature_names_out()
     assert {*words} == {"이", "영화"}
 

@@ -3,7 +3,6 @@ import pytest
 import tensorflow as tf
 
 from tfnlp.baselines import Glove, GloveSettings, count_pairs, glove, read_word_corpus
-from tfnlp.utils.errors import InputError
 
 SENTENCES = ["I like deep learning .", "I like NLP .", "I enjoy flying ."]
 
@@ -75,8 +74,3 @@ def test_products_come_near_the_logarithms_of_counts():
     products = (first[i, :-1] * second[j, :-1]).sum(1) + first[i, -1] + second[j, -1]
     np.testing.assert_allclose(products, np.log(counts), atol=0.1)
     np.testing.assert_array_equal(vectors.vectors, first[:, :-1] + second[:, :-1])
-
-
-def test_no_pair_in_the_window():
-    with pytest.raises(InputError, match="within window=2"):
-        count_pairs(read_word_corpus(["a", "a"], min_count=1), 2)

@@ -72,6 +72,18 @@ def test_baselines_beside_each_other():
         assert result.bytes > 0 and result.milliseconds > 0
 
 
+def test_tables_that_multiply_a_text_are_not_copied():
+    bag = BagOfWords(lsa_dim=2)
+    for model in (LinearClassifier("naive_bayes"), LinearClassifier("linear_svm", bag)):
+        model.fit(VISION + LANGUAGE, [0, 0, 1, 1])
+        parts = (model._model, *getattr(model._vectorizer, "named_steps", {}).values())
+        tables = [
+            vars(part).get(name) for part in parts for name in ("components_", "feature_log_prob_")
+        ]
+        (table,) = (table for table in tables if table is not None)
+        assert table.T.flags.c_contiguous and not table.flags.c_contiguous
+
+
 def test_bad_input():
     with pytest.raises(InputError, match="classifier"):
         LinearClassifier("forest")

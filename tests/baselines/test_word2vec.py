@@ -12,7 +12,6 @@ from tfnlp.baselines.word2vec import (
     character_ngrams,
     kept_shares,
 )
-from tfnlp.utils.errors import InputError
 
 TEXTS = ["the cat sat on the mat", "the dog sat on the log", "a cat and a dog"]
 RATE = 2**-6
@@ -166,8 +165,3 @@ def test_negatives_are_drawn_by_counts_to_the_power_of_three_quarters():
 def test_ngrams_of_a_word_with_its_edges():
     assert character_ngrams("where", 3, 3) == ["<wh", "whe", "her", "ere", "re>"]
     assert "<where>" not in character_ngrams("where", 3, 9)
-
-
-def test_a_corpus_without_a_pair():
-    with pytest.raises(InputError, match="two words beside each other"):
-        Word2Vec(read_word_corpus(["film", "film"], min_count=1), SMALL)

@@ -15,5 +15,7 @@ def test_ids_go_from_the_commonest_word_and_texts_end():
 def test_bad_input():
     with pytest.raises(InputError, match="min_count=9 times among 2 different words"):
         read_word_corpus(["a film"], min_count=9)
+    with pytest.raises(InputError, match="No text has two words that occur min_count=2 times"):
+        read_word_corpus(["film rare", "film"], min_count=2)
     with pytest.raises(InputError, match="unit"):
         read_word_corpus(["a film"], "letters")

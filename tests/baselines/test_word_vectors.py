@@ -82,3 +82,8 @@ def test_broken_files(name, content, message, tmp_path):
 
 def test_of_two_words_that_are_the_same_the_first_counts():
     np.testing.assert_array_equal(WordVectors(["a", "a"], [[1, 2], [3, 4]])["a"], [1, 2])
+
+
+def test_a_word_with_a_space_is_not_written(tmp_path):
+    with pytest.raises(InputError, match="The word 'a b' has a space"):
+        WordVectors(["a", "a b"], [[1, 2], [3, 4]]).save(tmp_path / "vectors.bin")

@@ -69,6 +69,23 @@ def test_bad_flags_are_told_without_tensorflow(texts, tmp_path):
     }
     check_refusals("evaluate_word_vectors", [f"--vectors={texts}"], cases)
     (tmp_path / "words.txt").write_text("word\n")
+    (tmp_path / "lone.txt").write_text("film\n" * 9)
+    lone = [f"--input={tmp_path}/lone.txt", f"--output_dir={tmp_path}/run"]
+    for said in refusals("train_word_vectors", [lone, [*lone, "--method=glove"]]):
+        assert "No text has two words that occur --min_count=5 times" in said
+    (tmp_path / "vectors.txt").write_text("film 1 2\nriver 2 1\n")
+    (tmp_path / "analogies.txt").write_text("a b c d\n")
+    (tmp_path / "pairs.tsv").write_text("word1\tword2\tscore\na\tb\t1\n")
+    cases = {
+        f"--analogies={tmp_path}/analogies.txt": "No analogy of ",
+        f"--similarity={tmp_path}/pairs.tsv": "0 of 1 pairs have vectors",
+        "--nearest=a": "'a' has no vector in ",
+    }
+    lines = [[f"--vectors={tmp_path}/vectors.txt", flags] for flags in cases]
+    for said, expected in zip(
+        refusals("evaluate_word_vectors", lines), cases.values(), strict=True
+    ):
+        assert f"Error: {expected}" in said
     lines = [[f"--vectors={path}", "--nearest=a"] for path in (texts, tmp_path / "words.txt")]
     unknown, numberless = refusals("evaluate_word_vectors", lines)
     assert "line 1: expected a word and 1 numbers" in unknown

@@ -82,12 +82,12 @@ def make_vectorizer(settings):
 
 
 def morphemes(text):
-    """Return the morphemes of a Korean text in order, by kiwipiepy.
+    """Return the morphemes of a Korean text in order, by kiwipiepy, split where one has a space.
 
     Raises:
         InputError: if kiwipiepy is not installed.
     """
-    return [token.form for token in _kiwi().tokenize(text)]
+    return [part for token in _kiwi().tokenize(text) for part in token.form.split()]
 
 
 @functools.cache

@@ -9,7 +9,6 @@ import tensorflow as tf
 from tfnlp.baselines.word_corpus import BLOCK
 from tfnlp.baselines.word_vector_model import WordVectorModel
 from tfnlp.baselines.word_vectors import WordVectors
-from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
 
 
@@ -25,21 +24,12 @@ def count_pairs(corpus, window):
     Returns:
         Keys and counts, (pairs,) each, sorted by key; the key of words i and j is
         i * len(words) + j. Both orders of a pair are counted.
-
-    Raises:
-        InputError: if no two words are within the window.
     """
     parts = []
     for start in progress_bar(range(0, len(corpus.ids), BLOCK), desc="pairs", unit="part"):
         ids = np.asarray(corpus.ids[start : start + BLOCK + window])
         parts.append(_on_disk(*_count_part(ids, min(BLOCK, len(ids)), corpus.end, window)))
-    keys, counts = _merge(parts, len(corpus.words) ** 2)
-    if not len(keys):
-        raise InputError(
-            f"No two words of a text are within window={window} of each other; give whole "
-            "sentences, or a lower min_count."
-        )
-    return keys, counts
+    return _merge(parts, len(corpus.words) ** 2)
 
 
 def _count_part(ids, length, end, window):
@@ -86,7 +76,8 @@ def _merge(parts, limit):
             (keys[part], counts[part]) for (keys, counts), part in zip(parts, slices, strict=True)
         ]
         merged.append(_on_disk(*_summed(*map(np.concatenate, zip(*taken, strict=True)))))
-    return (np.concatenate(arrays) for arrays in zip(*merged, strict=True))
+    keys, counts = zip(*merged, strict=True)
+    return np.concatenate(keys), np.concatenate(counts)
 
 
 class Glove(WordVectorModel):

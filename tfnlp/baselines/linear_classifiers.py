@@ -5,6 +5,7 @@ import pickle
 import statistics
 import time
 
+import numpy as np
 import scipy.sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
@@ -70,6 +71,10 @@ class LinearClassifier:
                 f"No {self.bag.unit} could be counted in the training texts: {e}."
             ) from None
         self._model.fit(features, labels)
+        for part in (self._model, *getattr(self._vectorizer, "named_steps", {}).values()):
+            for name in {"components_", "feature_log_prob_"} & vars(part).keys():
+                # Texts are multiplied by its transpose, which SciPy would copy for each of them.
+                setattr(part, name, np.asfortranarray(getattr(part, name)))
         return self
 
     def predict(self, texts, pairs=None):

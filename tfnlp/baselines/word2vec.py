@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from tfnlp.baselines.word_vector_model import WordVectorModel
 from tfnlp.baselines.word_vectors import WordVectors
-from tfnlp.utils.errors import InputError
 
 
 class Word2Vec(WordVectorModel):
@@ -30,21 +29,12 @@ class Word2Vec(WordVectorModel):
         outputs: (words, D).
         rows_of: (words + 1, n), the rows of `inputs` that each word's vector is the mean of, and
             those of the end of a text, filled up with the last row.
-
-    Raises:
-        InputError: if no text has two words of the vocabulary.
     """
 
     unit = "word"
 
     def __init__(self, corpus, settings):
-        ids, end = corpus.ids, corpus.end
-        if not ((ids[1:] != end) & (ids[:-1] != end)).any():
-            raise InputError(
-                "No text of the corpus has two words beside each other that occur often enough; "
-                "give whole sentences, or a lower min_count."
-            )
-        self.corpus, self.settings, self.size = corpus, settings, len(ids)
+        self.corpus, self.settings, self.size = corpus, settings, len(corpus.ids)
         self.rows_of, rows = ngram_rows(corpus.words, settings)
         rng = np.random.default_rng(settings.seed)
         inputs = (rng.random((rows, settings.dim), "float32") - 0.5) / settings.dim

@@ -58,7 +58,7 @@ def read_word_corpus(texts, unit="words", min_count=5):
         min_count: how often a word of the vocabulary occurs at least.
 
     Raises:
-        InputError: for an unknown unit, or if no word occurs `min_count` times.
+        InputError: for an unknown unit, or if no text has two words that occur `min_count` times.
     """
     if unit not in SPLITTERS:
         raise unknown_name("unit", unit, SPLITTERS)
@@ -93,4 +93,10 @@ def read_word_corpus(texts, unit="words", min_count=5):
             part = part[part >= 0]
             ids[length : length + len(part)] = part
             length += len(part)
-    return WordCorpus(list(names[kept]), counts[kept], ids[:length])
+    ids, end = ids[:length], len(kept)
+    if not ((ids[1:] != end) & (ids[:-1] != end)).any():
+        raise InputError(
+            f"No text has two words that occur min_count={min_count} times; give whole sentences, "
+            "or a lower number."
+        )
+    return WordCorpus(list(names[kept]), counts[kept], ids)

@@ -80,7 +80,14 @@ class WordVectors:
         return [(self.words[i], float(scores[i])) for i in best]
 
     def save(self, path):
-        """Write word2vec's text format, or its binary format to a file that ends in .bin."""
+        """Write word2vec's text format, or its binary format to a file that ends in .bin.
+
+        Raises:
+            InputError: if a word has a space, which ends words in these formats.
+        """
+        spaced = next((word for word in self.words if len(word.split()) != 1), None)
+        if spaced is not None:
+            raise InputError(f"The word {spaced!r} has a space, which {path} cannot hold.")
         binary = str(path).endswith(".bin")
         with atomic_replace(path) as partial, open(partial, "wb") as file:
             file.write(f"{len(self)} {self.vectors.shape[1]}\n".encode())
