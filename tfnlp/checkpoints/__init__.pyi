@@ -1,6 +1,7 @@
 """Loading and saving of Hugging Face and keras-hub checkpoint folders."""
 
 from . import keras_hub_preset as keras_hub_preset
+from .averaging import average_folders as average_folders
 from .checkpoint_config import read_config as read_config
 from .checkpoint_config import read_head as read_head
 from .checkpoint_config import read_labels as read_labels
