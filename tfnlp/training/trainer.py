@@ -62,18 +62,15 @@ class Trainer(keras.Model):
 
     def update_metrics(self, x, y, y_pred, sample_weight, loss):
         """Add a batch, or a part of it, to the epoch's mean loss and the compiled metrics."""
-        self.track(self._loss_tracker, loss, x)
+        # Over entries, such as tokens, if the loss is a `weighted_mean`; else over examples.
+        self.track(self._loss_tracker, loss, entry_count(loss, batch_rows(x)))
         self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
         if self.step_log is not None:
             self.step_log.count(x, y_pred)
 
-    def track(self, tracker, loss, x, training=True):
-        """Add a batch's loss to its mean over the epoch, and over the steps of the log.
-
-        The mean is over entries, such as tokens, if the loss is a `weighted_mean`; else over the
-        examples of the batches.
-        """
-        value, weight = mean_over_replicas(loss), entry_count(loss, batch_rows(x))
+    def track(self, tracker, loss, weight, training=True):
+        """Add a batch's loss by its weight to the mean of the epoch, and of the steps of a log."""
+        value = mean_over_replicas(loss)
         tracker.update_state(value, sample_weight=weight)
         if training and self.step_log is not None:
             self.step_log.means[tracker.name].update_state(value, sample_weight=weight)
@@ -174,8 +171,8 @@ class Pretrainer(SkipsNonFiniteSteps, Trainer):
             loss = self.watched(loss)
         kept = ops.where(ops.isfinite(loss), 1.0, float("nan"))  # of a skipped step no part counts
         for name, tracker in self.trackers.items():
-            part = with_entries(losses[name] * kept, entry_count(losses[name], batch_rows(x)))
-            self.track(tracker, part, x, training)
+            weight = entry_count(losses[name], batch_rows(x))
+            self.track(tracker, losses[name] * kept, weight, training)
         (first, *others) = losses.values()
         return loss if others else with_entries(loss, entry_count(first, batch_rows(x)))
 
