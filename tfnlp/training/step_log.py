@@ -140,11 +140,13 @@ def token_count(inputs):
     return total
 
 
-def product_rate(size=2048, repeats=3):
+def product_rate(size=None, repeats=20):
     """Return the FLOPs of a second of this device's product of two square matrices.
 
-    They have the dtype that the global policy computes in; the best of the repeats counts.
+    They have the dtype that the global policy computes in; the best of the repeats counts, as
+    other processes may share the machine.
     """
+    size = size or (4096 if tf.config.list_logical_devices("GPU") else 1024)
     matrix = tf.fill((size, size), tf.cast(1 / size, keras.config.dtype_policy().compute_dtype))
     seconds = []
     for _ in range(repeats + 1):  # the first prepares the kernel
