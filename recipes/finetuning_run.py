@@ -5,6 +5,7 @@ from absl import flags
 from recipes import compression_flags, model_flags, training_flags
 from recipes.command_line import group
 from tfnlp import training
+from tfnlp.training.published_settings import FINE_TUNING
 
 FLAGS = flags.FLAGS
 
@@ -13,6 +14,7 @@ def define_flags():
     """Define the flags of the model, the training and its compression."""
     model_flags.define_model_flags()
     training_flags.define_training_flags(epochs=3, learning_rate=5e-5)
+    training_flags.define_recipe_flag(FINE_TUNING)
     define_adversarial_flags()
     compression_flags.define_training_flags()
 

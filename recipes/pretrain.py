@@ -38,6 +38,7 @@ from absl import flags, logging
 from recipes import data_flags, entry_point, model_flags, objective_flags, training_flags
 from recipes.command_line import flag_text, group, no_effect, read_numbers, refuse_beside
 from tfnlp import checkpoints, configs, objectives, training
+from tfnlp.training.published_settings import PRETRAINING
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -91,12 +92,15 @@ objective_flags.define_flags()
 define_corpus_flags()
 model_flags.define_model_flags()
 training_flags.define_training_flags(epochs=1, learning_rate=1e-4)
+training_flags.define_recipe_flag(PRETRAINING)
 define_step_flags()
 
 
 def check_flags():
     """Return the objective's settings; raise an InputError for flags that do not fit."""
     training_flags.training_config()
+    if FLAGS.keep_best and not FLAGS.dev:
+        raise no_effect("keep_best", "without `dev`", "give it, or keep_every")
     model_flags.check_start_flags()
     settings = objective_flags.read_settings()
     check_weights()

@@ -117,9 +117,9 @@ def define_rate_flags():
         "warmup_steps",
         "clip_norm",
         schedule="inverse_sqrt",
-        beta_2=0.98,
         weight_decay=1e-4,
     )
+    training_flags.define_number_flags(beta_2=0.98)
 
 
 @group("Score")
@@ -178,7 +178,8 @@ def fitted(model, batches):
     """
     if not FLAGS.scheduled_sampling:
         return model, batches
-    sampled = tasks.ScheduledSampling(batches, FLAGS.scheduled_sampling, FLAGS.epochs)
+    epochs = training_flags.training_config().total_epochs(len(batches))
+    sampled = tasks.ScheduledSampling(batches, FLAGS.scheduled_sampling, epochs)
     return tfnlp.models.recurrent_translator.scheduled_sampling_model(model), sampled
 
 

@@ -2,10 +2,10 @@
 
 import os
 
-from absl import flags
+from absl import flags, logging
 
 from recipes import dataclass_flags, entry_point
-from recipes.command_line import group, recipe_flags
+from recipes.command_line import group, no_effect, recipe_flags, refuse_beside
 from recipes.input_checks import FILES
 from tfnlp import training
 from tfnlp.training.training_config import TrainingConfig
@@ -14,6 +14,10 @@ from tfnlp.utils.worker_cluster import read_cluster
 FLAGS = flags.FLAGS
 # Flags that do not affect the final weights, so that they may change when a run resumes.
 _NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test", "on_nan", "baseline"}
+_NOT_DECISIVE |= {"keep_every", "keep_best", "log_steps"}
+# Flags of one schedule alone.
+_OF_SCHEDULES = {"decay_share": "wsd", "decay_power": "polynomial"}
+_published = {}  # by the names of --recipe
 
 
 @group("Training")
@@ -35,7 +39,8 @@ def define_run_flags(epochs):
         "output_dir", None, "Folder of the run; the same command resumes a killed run."
     )
     flags.DEFINE_bool("overwrite", False, "Delete the run in the folder and start anew.")
-    names = "epochs", "patience", "seed", "checkpoint_steps"
+    names = "epochs", "max_steps", "patience", "seed", "checkpoint_steps", "keep_every"
+    names += "keep_best", "log_steps"
     dataclass_flags.define(TrainingConfig, *names, epochs=epochs)
     flags.DEFINE_enum(
         "strategy",
@@ -67,9 +72,30 @@ def define_on_nan_flag():
 @group("Optimizer")
 def define_optimizer_flags(learning_rate):
     """Define the flags of the optimizer and its schedule."""
-    names = "optimizer", "learning_rate", "schedule", "warmup_share", "layer_decay"
-    names += "weight_decay", "clip_norm", "ema_decay"
+    names = "optimizer", "learning_rate", "schedule", "warmup_share", "warmup_steps"
+    names += "layer_decay", "weight_decay", "clip_norm", "ema_decay"
     dataclass_flags.define(TrainingConfig, *names, learning_rate=learning_rate)
+    define_number_flags()
+
+
+@group("Optimizer")
+def define_number_flags(**defaults):
+    """Define the flags of the schedule's end and of the optimizer's means, with other defaults."""
+    names = "end_rate_share", "decay_share", "decay_power", "beta_1", "beta_2", "epsilon"
+    dataclass_flags.define(TrainingConfig, *names, **defaults)
+
+
+@group("Optimizer")
+def define_recipe_flag(published):
+    """Define --recipe, a name of `tfnlp.training.published_settings`, one of `published`."""
+    _published.update(published)
+    flags.DEFINE_enum(
+        "recipe",
+        None,
+        list(published),
+        "Settings of the optimizer that a paper trained this model with; flags that are given "
+        "beside it win.",
+    )
 
 
 @group("Memory and speed")
@@ -80,8 +106,32 @@ def define_memory_flags():
 
 
 def training_config():
-    """Return the `TrainingConfig` of the flags."""
+    """Return the `TrainingConfig` of the flags, among them those that --recipe sets.
+
+    Raises:
+        InputError: if flags contradict each other, or have no effect.
+    """
+    if "recipe" in FLAGS and FLAGS.recipe:
+        _set_published(_published[FLAGS.recipe])
+    if FLAGS.max_steps is not None:
+        refuse_beside(("epochs",), f"max_steps={FLAGS.max_steps}, the length of the training")
+    if (
+        "warmup_share" in FLAGS
+        and FLAGS.warmup_steps is not None
+        and FLAGS["warmup_share"].present
+    ):
+        raise no_effect("warmup_share", "beside `warmup_steps`", "leave one out")
+    for name, schedule in _OF_SCHEDULES.items():
+        if FLAGS[name].present and FLAGS.schedule != schedule:
+            raise no_effect(name, f"on schedule={FLAGS.schedule}", f"give schedule={schedule}")
     return dataclass_flags.read(TrainingConfig)
+
+
+def _set_published(published):
+    """Set the flags of the published settings that are not given."""
+    for name, value in published.settings.items():
+        if not FLAGS[name].present:
+            FLAGS[name].value = value
 
 
 def start_run():
@@ -95,6 +145,11 @@ def start_run():
             does not belong to this run.
     """
     config = training_config()
+    if "recipe" in FLAGS and FLAGS.recipe:
+        published = _published[FLAGS.recipe]
+        given = [name for name in published.settings if FLAGS[name].present]
+        rest = f"; {', '.join(given)} as given" if given else ""
+        logging.info("recipe=%s is that of %s%s.", FLAGS.recipe, published.source, rest)
     if FLAGS.strategy == "multi_worker":
         read_cluster()
     entry_point.load_tensorflow()

@@ -38,13 +38,30 @@ def weighted_mean(values, *weights):
         return _thread.recorder.mean(total, weight)
     context = tf.distribute.get_replica_context()
     if context is None or context.num_replicas_in_sync == 1:
-        return ops.divide_no_nan(total, weight)
+        return with_entries(ops.divide_no_nan(total, weight), weight)
     fixed = [ops.stop_gradient(total), ops.stop_gradient(weight)]
     all_total, all_weight = context.all_reduce(tf.distribute.ReduceOp.SUM, fixed)
     local = ops.divide_no_nan(total, all_weight)
     share = ops.divide_no_nan(all_total, all_weight) / context.num_replicas_in_sync
     # All replicas return the same value, so that means over replicas or steps stay exact.
-    return local + ops.stop_gradient(share - local)
+    mean = local + ops.stop_gradient(share - local)
+    return with_entries(mean, all_weight / context.num_replicas_in_sync)
+
+
+def with_entries(mean, count):
+    """Return a mean that `entry_count` says the weight of."""
+    mean.entries = count
+    return mean
+
+
+def entry_count(loss, otherwise):
+    """Return the weight of a loss in a mean over batches, such as the number of its tokens.
+
+    Args:
+        loss: from `weighted_mean`; the sum of all replicas' weights is that of the batch.
+        otherwise: the weight of any other loss, such as a sum of several.
+    """
+    return getattr(loss, "entries", otherwise)
 
 
 # Each replica has its own thread, and so its own recorder.
@@ -74,17 +91,22 @@ class KnownWeights:
         weights: (n,), total weights of the n means in order, over all parts and replicas.
         scale: factor of the value of a part's mean, but not of its gradient, so that means over
             parts, weighted by examples, are those of the whole batch.
+        replicas: number of replicas.
     """
 
-    def __init__(self, weights, scale):
+    def __init__(self, weights, scale, replicas=1):
         self.weights = weights
         self.scale = scale
+        self.replicas = replicas
         self.seen = 0
 
     def mean(self, total, weight):
-        mean = ops.divide_no_nan(total, self.weights[self.seen])
+        whole = self.weights[self.seen]
+        mean = ops.divide_no_nan(total, whole)
         self.seen += 1
-        return mean + ops.stop_gradient((self.scale - 1) * mean)
+        # By examples the part is this share of the batch.
+        share = ops.divide_no_nan(whole, self.scale * self.replicas)
+        return with_entries(mean + ops.stop_gradient((self.scale - 1) * mean), share)
 
 
 class RecordedSums:

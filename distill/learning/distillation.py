@@ -144,7 +144,7 @@ class Distillation(FineTuning):
         losses = ", ".join(dict.fromkeys(term.name for term in phase.terms))
         logging.info("Training %d epochs on %s first.", phase.epochs, losses)
         self.trainer, batches = trainer, self.batches["train"]
-        config = dataclasses.replace(self.config, epochs=phase.epochs, patience=0)
+        config = dataclasses.replace(self.config, epochs=phase.epochs, max_steps=None, patience=0)
         compile_model(config, trainer, len(batches))
         prints = self.fingerprints()
         with warnings.catch_warnings():

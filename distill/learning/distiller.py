@@ -7,7 +7,6 @@ from distill.learning.teacher_outputs import output_key
 from distill.learning.terms import at_step, pick_output
 from tfnlp.training.trainer import Trainer, batch_rows
 from tfnlp.utils.errors import InputError
-from tfnlp.weighted_losses import mean_over_replicas
 
 
 class Distiller(Trainer):
@@ -63,11 +62,12 @@ class Distiller(Trainer):
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         labels = y.get("labels") if isinstance(y, dict) else y
+        # All parts are means over examples, so that their sum is the mean of the whole.
         count, loss = batch_rows(x), ops.zeros(())
         if self.task is not None:
             outputs = {key: pick_output(y_pred, key) for key in self.task.outputs}
             part = self.task.loss(labels, outputs, sample_weight)
-            self.hard_label_tracker.update_state(mean_over_replicas(part), sample_weight=count)
+            self.track(self.hard_label_tracker, part, count, training)
             # A loss of weight 0 must not reach the gradients: these would be 0 instead of None,
             # so that weights decay, and NaN where the loss is infinite.
             if self.hard_label_weight:
@@ -79,7 +79,7 @@ class Distiller(Trainer):
         batch = y_pred, _padding_mask(x), sample_weight, labels, step
         for term in self.terms:
             part = term.loss(teacher_outputs, *batch)
-            self.trackers[term.name].update_state(mean_over_replicas(part), sample_weight=count)
+            self.track(self.trackers[term.name], part, count)
             if callable(term.weight) or term.weight:
                 loss = loss + at_step(term.weight, step) * part
         return loss

@@ -110,6 +110,11 @@ class GeneralDistillation(Experiment):
         self.teacher.check()
         check_vocabulary(self.tokenizer, self.model)
         check_saves(self.model)
+        if self.config.keep_best:
+            raise InputError(
+                f"keep_best={self.config.keep_best} has no effect here, where no dev says which "
+                "epochs are the best; give `keep_every`."
+            )
         masking = self.data.masking
         if self.task is not None and masking is None:
             raise InputError("Masked tokens are to be predicted, but `masking` is None; give one.")

@@ -39,8 +39,10 @@ from tfnlp.training import (
     make_strategy,
 )
 from tfnlp.training.adversarial import AdversarialRegularizer
+from tfnlp.training.step_log import SPEED
 
 V, L = 20, 7
+OF_A_RUN = ("time", *SPEED)
 KEYS = ("token_ids", "segment_ids", "padding_mask")
 # Two replicas share them as 2 + 2, 2 + 1, 1 + 0 and 1 + 1.
 SIZES = [4, 3, 1, 2] * 25
@@ -192,7 +194,12 @@ def resume(strategy):
     ]
     data = LengthBatches(encodings, 4, [e.token_ids[0] % 2 for e in encodings], shuffle=True)
     config = TrainingConfig(
-        epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_steps=3, ema_decay=0.5
+        epochs=2,
+        batch_size=4,
+        learning_rate=1e-2,
+        checkpoint_steps=3,
+        ema_decay=0.5,
+        log_steps=4,
     )
 
     def run(folder, evaluate=None):
@@ -203,7 +210,8 @@ def resume(strategy):
             compile_model(config, trained, len(data))
         folder = RunFolder(folder, {})
         fit(trained, data, config, folder, lambda: None, evaluate=evaluate)
-        return [w.numpy() for w in model.weights], metrics_of(folder)
+        lines = [{k: v for k, v in m.items() if k not in OF_A_RUN} for m in folder.steps()]
+        return [w.numpy() for w in model.weights], metrics_of(folder), lines
 
     epochs = []
 
@@ -214,14 +222,16 @@ def resume(strategy):
         return {}
 
     with tempfile.TemporaryDirectory() as place:
-        whole, whole_logs = run(f"{place}/whole")
+        whole, whole_logs, lines = run(f"{place}/whole")
         with contextlib.suppress(Killed):
             run(f"{place}/broken", kill)
         # What is left is the state after 3 of the second epoch's 4 steps.
-        resumed, logs = run(f"{place}/broken")
+        resumed, logs, resumed_lines = run(f"{place}/broken")
     return {
         "difference": largest_difference(whole, resumed),
         "logs": [max(abs(a[k] - b[k]) for k in a) for a, b in zip(whole_logs, logs, strict=True)],
+        "lines": [lines, resumed_lines],
+        "losses": [m["loss"] for m in logs],
     }
 
 

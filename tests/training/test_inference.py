@@ -5,14 +5,17 @@ import pathlib
 import re
 import warnings
 
+import keras
 import numpy as np
 import pytest
 
 from tfnlp.checkpoints import save_model
 from tfnlp.models import build_model
+from tfnlp.tasks import Tagging
 from tfnlp.text import Encodings, LengthBatches
+from tfnlp.text.tokenizer import Encoding
 from tfnlp.training import predict
-from tfnlp.training.inference import predictor
+from tfnlp.training.inference import evaluator, predictor
 from tfnlp.utils.errors import InputError
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
@@ -146,3 +149,19 @@ def test_a_model_is_traced_once_for_all_shapes(tiny_config, tokenizer):
         logits = run(LengthBatches(encodings, 32, pad_token_id=0))["logits"]
         assert [row.shape for row in logits] == [(choices,)] * texts
     assert len(traced) == 1
+
+
+def test_the_loss_on_dev_is_the_mean_over_the_tokens_of_all_batches():
+    keys = ("token_ids", "segment_ids", "padding_mask")
+    inputs = {key: keras.Input((None,), dtype="int32", name=key) for key in keys}
+    outputs = {"logits": keras.layers.Embedding(20, 3)(inputs["token_ids"])}
+    model, task = keras.Model(inputs, outputs), Tagging(["O", "B-a", "I-a"])
+    ids = [[5, 6, 7, 8, 9, 10], [11, 12], [13], [14, 15, 16]]
+    encodings = [Encoding(row, [0] * len(row), truncated=False) for row in ids]
+    tags = [[token % 3 for token in row] for row in ids]
+    batches = LengthBatches(encodings, 2, tags)
+    _, loss = evaluator(model, task, batches)()
+    row, tags = np.concatenate(ids), np.concatenate(tags)
+    scores = model({key: row[None] for key in keys})["logits"][0]
+    each = keras.losses.sparse_categorical_crossentropy(tags, scores, from_logits=True)
+    assert loss == pytest.approx(float(np.mean(each)), rel=1e-5)

@@ -6,7 +6,15 @@ import tensorflow as tf
 from tests.kills import assert_same_weights
 from tfnlp import models
 from tfnlp.training import TrainingConfig, optimizer_of
-from tfnlp.training.optimizer import FusedAdamW, Lamb, averaged_weights, is_decayed, make_optimizer
+from tfnlp.training.optimizer import (
+    FusedAdamW,
+    Lamb,
+    Muon,
+    averaged_weights,
+    is_block_kernel,
+    is_decayed,
+    make_optimizer,
+)
 from tfnlp.training.schedules import WarmupLinearDecay
 
 
@@ -223,3 +231,66 @@ def test_averages_are_lent_to_the_model(precision):
                 np.testing.assert_allclose(variable, expected, atol=1e-6)
         assert_same_weights(model.trainable_variables, weights)
     assert max(np.abs(a - w).max() for a, w in zip(average, weights, strict=True)) > 1e-3
+
+
+def orthogonalised(matrix, steps=5):
+    """Newton-Schulz iterations of Jordan et al. 2024, in float64."""
+    x = matrix.T if matrix.shape[0] > matrix.shape[1] else matrix
+    x = x / np.linalg.norm(x)
+    for _ in range(steps):
+        a = x @ x.T
+        x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+    return x.T if matrix.shape[0] > matrix.shape[1] else x
+
+
+def test_muon_turns_the_matrices_of_blocks_and_leaves_the_rest_to_adamw():
+    config = models.BertConfig(vocabulary_size=20, **{**SIZES, "intermediate_dim": 12})
+    model = models.build_model(config, "classifier", 3)
+    settings = {"weight_decay": 0.1, "clip_norm": None, "layer_decay": 0.5}
+    optimizer = make_optimizer(model, 0.02, name="muon", **settings)
+    adamw = make_optimizer(model, 0.02, epsilon=1e-12, **settings)
+    variables = model.trainable_variables
+    kernels = ("query", "key", "value", "attention/output", "intermediate", "output")
+    turned = {v.path for v in variables if is_block_kernel(v)}
+    assert len(turned) == len(kernels) and all(path.startswith("encoder_0/") for path in turned)
+    start = [v.numpy().astype("float64") for v in variables]
+    due, momentum, rng = list(start), [0.0] * len(start), np.random.default_rng(0)
+    gradients = [[rng.normal(size=v.shape).astype("float32") for v in variables] for _ in range(3)]
+    for step in gradients:
+        optimizer.apply([tf.constant(g) for g in step], variables)
+        for i, (gradient, variable) in enumerate(zip(step, variables, strict=True)):
+            if variable.path in turned:
+                momentum[i] = 0.95 * momentum[i] + gradient
+                update = orthogonalised(gradient + 0.95 * momentum[i])
+                rate = 0.02 * 0.5  # of the one block, by `layer_decay`
+                due[i] = due[i] * (1 - 0.1 * rate)
+                due[i] = due[i] - rate * 0.2 * max(variable.shape) ** 0.5 * update
+    after = [v.numpy() for v in variables]
+    for variable, value in zip(variables, start, strict=True):
+        variable.assign(value)
+    for step in gradients:
+        adamw.apply([tf.constant(g) for g in step], variables)
+    for variable, found, exact in zip(variables, after, due, strict=True):
+        expected = exact if variable.path in turned else variable.numpy()
+        np.testing.assert_allclose(found, expected, atol=2e-5, err_msg=variable.path)
+    assert isinstance(optimizer, Muon)
+    # The first moment of all, the second of AdamW's alone.
+    assert sum(v is not None for v in optimizer.adam_velocities) == len(variables) - len(turned)
+
+
+def test_recurrent_kernels_are_muons_too():
+    config = models.RecurrentConfig(vocabulary_size=20, num_layers=1, hidden_dim=8)
+    model = models.build_model(config, "causal_lm")
+    turned = {v.name for v in model.trainable_variables if is_block_kernel(v)}
+    assert turned == {"kernel", "recurrent_kernel"}
+
+
+def test_betas_and_epsilon_reach_each_optimizer():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    for name, prefix in (("adamw", ""), ("lamb", ""), ("muon", "adam_")):
+        optimizer = make_optimizer(model, 1.0, name=name, beta_1=0.8, beta_2=0.7, epsilon=1e-3)
+        assert getattr(optimizer, f"{prefix}beta_1") == 0.8
+        assert getattr(optimizer, f"{prefix}beta_2") == 0.7
+        assert optimizer.epsilon == 1e-3
+        copy = type(optimizer).from_config(optimizer.get_config())
+        assert copy.epsilon == 1e-3

@@ -48,6 +48,16 @@ def test_a_killed_mirrored_run_ends_with_the_same_weights(runs):
     assert runs["resume"]["logs"] == pytest.approx([0, 0], abs=1e-6)
 
 
+def test_figures_of_mirrored_steps_are_exact_and_those_of_a_killed_run_too(runs):
+    """Batches of 4, 4, 4 and 1 example over two replicas, in windows of an epoch."""
+    lines, resumed = runs["resume"]["lines"]
+    assert [line["step"] for line in lines] == [4, 8]
+    for line, other, loss in zip(lines, resumed, runs["resume"]["losses"], strict=True):
+        assert line.keys() == {"step", "loss", "learning_rate", "gradient_norm"}
+        assert other == pytest.approx(line, rel=1e-6)
+        assert line["loss"] == pytest.approx(loss, rel=1e-6)
+
+
 def test_an_overflow_on_one_replica_leaves_the_step_out_on_all(runs):
     (spoiled, further), scales = runs["overflow"]["moved"], runs["overflow"]["scales"]
     assert spoiled == 0 and 1e-3 < further < 1

@@ -92,6 +92,22 @@ def test_half_precision_learns_in_parts_and_recomputed(precision, tmp_path, one_
     assert all(np.isfinite(w).all() for w in trained.model.get_weights())
 
 
+def test_steps_end_a_training_within_an_epoch(tmp_path, one_layer, no_graphs):
+    """4 batches an epoch; 6 steps end in the middle of the second."""
+    config = dataclasses.replace(ALL, max_steps=6, epochs=1, optimizer="muon", keep_every=5)
+    assert (config.total_steps(4), config.total_epochs(4)) == (6, 2)
+    whole, run = train(tmp_path / "whole", one_layer, config)
+    assert int(whole.optimizer.iterations) == 6
+    assert float(whole.optimizer.learning_rate) == 0  # the cosine ends there
+    assert [m["epoch"] for m in run.metrics()] == [1, 2]
+    with pytest.raises(KILLS):
+        train(tmp_path / "broken", one_layer, config, stop_after=5)
+    resumed, _ = train(tmp_path / "broken", one_layer, config)
+    assert_same_weights(whole.model.get_weights(), resumed.model.get_weights())
+    again, _ = train(tmp_path / "broken", one_layer, config)  # nothing is left to train
+    assert_same_weights(whole.model.get_weights(), again.model.get_weights())
+
+
 def test_xla_computes_the_same_steps(tmp_path, one_layer):
     still = dataclasses.replace(one_layer, dropout=0.0, attention_dropout=0.0)
     config = TrainingConfig(epochs=1, batch_size=4, learning_rate=1e-3, fixed_length=True)
@@ -167,7 +183,10 @@ def test_a_config_gives_warm_up_decay_and_clipping():
     ("arguments", "message"),
     [
         ({"schedule": "step"}, "schedule=step is unknown; use one of linear, cosine"),
-        ({"optimizer": "sgd"}, "optimizer=sgd is unknown; use one of adamw, lamb"),
+        ({"optimizer": "sgd"}, "optimizer=sgd is unknown; use one of adamw, lamb, muon"),
+        ({"end_rate_share": 0.1, "schedule": "constant"}, "end_rate_share=0.1 has no effect on"),
+        ({"max_steps": 0}, "max_steps=0 must be at least 1"),
+        ({"epsilon": -1.0}, "epsilon=-1.0 must be at least 0"),
         ({"ema_decay": 1.0}, "ema_decay=1.0 must be below 1"),
         ({"layer_decay": 0.0}, "layer_decay=0.0 must be above 0"),
         ({"accumulation_steps": 5}, "accumulation_steps=5 must divide batch_size=32"),

@@ -46,7 +46,7 @@ def accumulated_gradients(model, data, parts):
         x, y, sample_weight = part(number)
         count = tf.shape(tf.nest.flatten(x)[0])[0]
         scale = tf.math.divide_no_nan(all_rows / replicas, tf.cast(count, "float32"))
-        with means_by(KnownWeights(weights, scale)), tf.GradientTape() as tape:
+        with means_by(KnownWeights(weights, scale, replicas)), tf.GradientTape() as tape:
             y_pred = model(x, training=True)
             part_loss = model.compute_loss(x, y, y_pred, sample_weight, training=True)
             scaled = model.optimizer.scale_loss(part_loss)

@@ -95,21 +95,22 @@ class Experiment(abc.ABC):
             self.batches["train"],
             self.config,
             self.run,
-            self.save,
+            lambda: self.save(self.run.best),
             monitor=self.monitor,
             evaluate=self.evaluate_dev,
             fingerprints=self.fingerprints(),
             on_nan=self.on_nan,
             describe_batch=self.describe_batch,
+            save_to=self.save,
         )
 
     @abc.abstractmethod
     def evaluate_dev(self):
         """Return the metrics on dev after an epoch, whose names begin with "val_"."""
 
-    def save(self):
-        """Save the model in `run.best`."""
-        save_model(self.model, self.run.best, tokenizer=self.tokenizer)
+    def save(self, folder):
+        """Save the model in a folder, such as `run.best`."""
+        save_model(self.model, folder, tokenizer=self.tokenizer)
 
     @abc.abstractmethod
     def fingerprints(self):

@@ -70,7 +70,8 @@ class FineTuning(Experiment):
             check_compresses(self.config)
             # The schedule is that of the epochs the run began with. Otherwise pruned weights would
             # grow back if a finished run gets more epochs.
-            first_steps = self.run.first_epochs(self.config.epochs) * steps
+            first_steps = self.config.max_steps
+            first_steps = first_steps or self.run.first_epochs(self.config.epochs) * steps
             trainer.compressor = self.compress(self.model, first_steps)
         compile_model(self.config, trainer, steps)
         return trainer
@@ -89,11 +90,11 @@ class FineTuning(Experiment):
         metrics = {self.trainer.task_loss: loss, **scores}
         return {f"val_{name}": value for name, value in metrics.items()}
 
-    def save(self):
+    def save(self, folder):
         settings = {"max_length": self.data.max_length} | (self.task.settings or {})
         if getattr(self.data.train, "pairs", None):
             settings["pairs"] = True
-        save_model(self.model, self.run.best, self.task.label_names, self.tokenizer, settings)
+        save_model(self.model, folder, self.task.label_names, self.tokenizer, settings)
 
     def fingerprints(self):
         inputs = {

@@ -8,6 +8,7 @@ from absl import logging
 
 from tfnlp.models import check_lengths, token_axes
 from tfnlp.text import LengthBatches
+from tfnlp.weighted_losses import entry_count
 
 
 def predict(
@@ -120,24 +121,27 @@ def evaluator(model, task, batches):
 
     Returns:
         A function without arguments. It returns the outputs as in `predictor`, and the task's
-        loss, a float: the mean over batches weighted by their examples, as in Keras.
+        loss, a float: the mean over the entries of all batches, such as tokens or examples.
     """
     signature = [input_signature(model), batches.signature()[1]]
 
     @tf.function(input_signature=signature)
     def forward(inputs, labels):
         outputs = _outputs(model, inputs, task.outputs)
-        return outputs, task.loss(labels, outputs)
+        loss = task.loss(labels, outputs)
+        rows = tf.shape(tf.nest.flatten(inputs)[0])[0]
+        return outputs, loss, tf.cast(entry_count(loss, rows), "float32")
 
     def run():
         check_lengths(batches, model)
         results = {key: [None] * len(batches.encodings) for key in task.outputs}
-        total = 0.0
+        total = weight = 0.0
         for indices in batches.batch_indices():
-            outputs, loss = forward(*batches.batch(indices))
+            outputs, loss, entries = forward(*batches.batch(indices))
             _keep_rows(model, results, outputs, indices, batches.lengths)
-            total += float(loss) * len(indices)
-        return results, total / len(batches.encodings)
+            total += float(loss) * float(entries)
+            weight += float(entries)
+        return results, total / weight if weight else 0.0
 
     return run
 

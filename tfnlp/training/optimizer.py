@@ -1,11 +1,13 @@
-"""AdamW and LAMB over all replicas, with layer-wise rates and averages of the weights."""
+"""AdamW, LAMB and Muon over all replicas, with layer-wise rates and averages of the weights."""
 
 import contextlib
+import re
 
 import keras
 import numpy as np
 import tensorflow as tf
 from keras import ops
+from keras.src.optimizers.base_optimizer import global_norm
 
 from tfnlp.functional.recompute import recompute_blocks
 from tfnlp.training import schedules
@@ -13,6 +15,8 @@ from tfnlp.training.layer_wise_rates import layer_factors
 
 # Names of the variables of norms; Keras' `RMSNormalization` has `scale`.
 NORM_VARIABLES = ("gamma", "beta", "scale")
+# Paths of the kernels of blocks and of recurrent layers.
+_BLOCK_KERNEL = re.compile(r"(encoder|decoder|forward|backward)[_/].*kernel$")
 
 
 class SummedGradients:
@@ -24,12 +28,19 @@ class SummedGradients:
 
     Averages of the weights are Keras' (`use_ema`), but are never written into the model: see
     `averaged_weights`.
+
+    Attributes:
+        norm_metric: a `keras.metrics.Mean` of the global norm before clipping; None for none.
     """
 
     rate_factors = None
+    norm_metric = None
 
     def apply(self, grads, trainable_variables=None):
-        super().apply(summed_gradients(grads), trainable_variables)
+        grads = summed_gradients(grads)
+        if self.norm_metric is not None:
+            self.norm_metric.update_state(global_norm(grads))
+        super().apply(grads, trainable_variables)
 
     def _all_reduce_sum_gradients(self, grads_and_vars):
         # Keras would sum over the replicas here, after clipping: `apply` has already done it.
@@ -113,6 +124,27 @@ class Lamb(SummedGradients, keras.optimizers.Lamb):
 
 
 @keras.saving.register_keras_serializable("tfnlp")
+class Muon(SummedGradients, keras.optimizers.Muon):
+    """`keras.optimizers.Muon` for the kernels of blocks, and AdamW for every other variable.
+
+    Its update of a matrix is the momentum made orthogonal by Newton-Schulz iterations (Jordan
+    et al. 2024), scaled to the size of AdamW's, so that the same rates and decay serve (Liu et
+    al. 2025, 'Muon is Scalable for LLM Training', section 2.2). Embeddings, heads, norms and
+    biases are AdamW's. See `SummedGradients`.
+    """
+
+    def _should_use_adamw(self, variable):
+        return not is_block_kernel(variable)
+
+    def update_step(self, gradient, variable, learning_rate):
+        rate = self._rate(variable, learning_rate)
+        if self.weight_decay is not None and self._use_weight_decay(variable):
+            self.assign_sub(variable, variable * tf.cast(self.weight_decay, rate.dtype) * rate)
+        gradient = tf.cast(tf.convert_to_tensor(gradient), variable.dtype)
+        super().update_step(gradient, variable, rate)
+
+
+@keras.saving.register_keras_serializable("tfnlp")
 class ReplicaLossScaleOptimizer(keras.optimizers.LossScaleOptimizer):
     """Keras' `LossScaleOptimizer` that skips a step if any replica's gradients overflow.
 
@@ -164,7 +196,17 @@ def is_decayed(variable):
     return "bias" not in variable.name and variable.name not in NORM_VARIABLES
 
 
-OPTIMIZERS = {"adamw": (FusedAdamW, 1e-8), "lamb": (Lamb, 1e-6)}
+def is_block_kernel(variable):
+    """Return whether a variable is a matrix of a block, of attention, feed-forward or a cell."""
+    return len(variable.shape) == 2 and bool(_BLOCK_KERNEL.match(variable.path))
+
+
+# The class, its epsilon, and the beginning of its names of the two betas.
+OPTIMIZERS = {
+    "adamw": (FusedAdamW, 1e-8, ""),
+    "lamb": (Lamb, 1e-6, ""),
+    "muon": (Muon, 1e-8, "adam_"),
+}
 
 
 def make_optimizer(
@@ -175,7 +217,7 @@ def make_optimizer(
     name="adamw",
     ema_decay=0.0,
     layer_decay=1.0,
-    beta_2=0.999,
+    **means,
 ):
     """Return an optimizer without weight decay for biases and norms.
 
@@ -186,18 +228,22 @@ def make_optimizer(
         schedule: a rate or a `LearningRateSchedule`.
         weight_decay: lambda; multiplied with the rate.
         clip_norm: the largest global gradient norm; None for no clipping.
-        name: "adamw" (Loshchilov & Hutter 2019), or "lamb" for large batches (You et al. 2020).
+        name: "adamw" (Loshchilov & Hutter 2019), "lamb" for large batches (You et al. 2020), or
+            "muon" (Jordan et al. 2024).
         ema_decay: decay of the moving average of the weights, for `averaged_weights`; 0 for none.
         layer_decay: factor of the rate of each block relative to the block above it
             (`layer_factors`).
-        beta_2: decay of the mean of squared gradients.
+        means: `beta_1` and `beta_2`, decays of the means of gradients and of squared gradients,
+            0.9 and 0.999 by default; `epsilon`, added to the root of the latter, the optimizer's
+            own by default.
     """
-    kind, epsilon = OPTIMIZERS[name]
+    kind, epsilon, prefix = OPTIMIZERS[name]
+    betas = {f"{prefix}{key}": value for key, value in means.items() if key != "epsilon"}
     optimizer = kind(
         schedule,
         weight_decay=weight_decay,
-        epsilon=epsilon,
-        beta_2=beta_2,
+        epsilon=means.get("epsilon", epsilon),
+        **betas,
         global_clipnorm=clip_norm,
         use_ema=bool(ema_decay),
         ema_momentum=ema_decay,
@@ -230,11 +276,21 @@ def optimizer_of(config, model, steps_per_epoch):
     Raises:
         InputError: if there are more warm-up steps than training steps.
     """
-    total, warmup = config.epochs * steps_per_epoch, config.warmup_steps
+    total, warmup = config.total_steps(steps_per_epoch), config.warmup_steps
     if warmup is None:
         warmup = round(config.warmup_share * total)
+    means = {name: vars(config)[name] for name in ("beta_1", "beta_2", "epsilon")}
+    means = {name: value for name, value in means.items() if value is not None}
+    options = {
+        "polynomial": {"power": config.decay_power},
+        "wsd": {"decay_steps": round(config.decay_share * total)},
+    }
     schedule = schedules.SCHEDULES[config.schedule](
-        config.learning_rate, total, warmup_steps=warmup
+        config.learning_rate,
+        total,
+        warmup_steps=warmup,
+        end_share=config.end_rate_share,
+        **options.get(config.schedule, {}),
     )
     return make_optimizer(
         model,
@@ -244,7 +300,7 @@ def optimizer_of(config, model, steps_per_epoch):
         name=config.optimizer,
         ema_decay=config.ema_decay,
         layer_decay=config.layer_decay,
-        beta_2=config.beta_2,
+        **means,
     )
 
 

@@ -28,7 +28,7 @@ class Pretraining(Experiment):
     """The pretraining of one or several models for an objective; the last epoch is kept.
 
     `run.best` is the folder of the first model; each further one has a folder of its name beside
-    it.
+    it, and within the folder of a kept checkpoint.
 
     Args:
         task: an objective, see `tfnlp.objectives`.
@@ -68,6 +68,11 @@ class Pretraining(Experiment):
         for model in self.model.values():
             check_vocabulary(self.tokenizer, model)
             check_saves(model)
+        if self.config.keep_best and self.data.dev is None:
+            raise InputError(
+                f"keep_best={self.config.keep_best} needs a `dev`, whose loss says which epochs "
+                "are the best; give one, or `keep_every`."
+            )
         if self.memory and self.config.accumulation_steps > 1:
             raise InputError(
                 f"accumulation_steps={self.config.accumulation_steps} does not go with a memory, "
@@ -116,12 +121,13 @@ class Pretraining(Experiment):
         metrics = self._run_on_dev(self.batches["dev"])
         return {f"val_{name}": value for name, value in metrics.items()}
 
-    def save(self):
+    def save(self, folder):
+        beside = self.run.path if folder == self.run.best else folder
         for name, model in self.model.items():
             is_first = model is self.first_model
             save_model(
                 model,
-                self.run.best if is_first else self.run.path / name,
+                folder if is_first else beside / name,
                 tokenizer=self.tokenizer,
                 task_settings=self.task_settings,
                 pooler=self.pooler if is_first else None,
@@ -152,7 +158,7 @@ class Pretraining(Experiment):
             "texts": len(self.passes.lengths),
             "tokens": int(self.passes.lengths.sum()),
             **{k: v for k, v in last.items() if k not in ("epoch", *TIMES, "learning_rate")},
-            "steps": self.config.epochs * len(self.batches["train"]),
+            "steps": self.config.total_steps(len(self.batches["train"])),
         }
 
     def report(self, figures):

@@ -16,9 +16,11 @@ import tensorflow as tf
 from absl import logging
 from tqdm import tqdm
 
+from tfnlp.training.kept_models import KeptModels
 from tfnlp.training.non_finite_steps import all_finite
 from tfnlp.training.optimizer import averaged_weights
 from tfnlp.training.run_folder import BAD_BATCH, RunFolder
+from tfnlp.training.step_log import StepLog
 from tfnlp.training.training_config import TrainingConfig
 from tfnlp.training.workers import (
     any_worker,
@@ -50,7 +52,7 @@ def fit(model, batches, config, run, save_best, **options):
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to.
         save_best: function without arguments, called after each epoch that is the best so far.
-        options: `monitor`, `evaluate`, `fingerprints`, `on_nan` and `describe_batch` of
+        options: `monitor`, `evaluate`, `fingerprints`, `on_nan`, `describe_batch` and `save_to` of
             `RunRecorder`.
 
     Raises:
@@ -73,6 +75,8 @@ def fit(model, batches, config, run, save_best, **options):
     several = several_workers(strategy)
     with strategy.scope():
         model.optimizer.build(model.trainable_variables)
+        log = getattr(model, "step_log", None)  # the traced step counts into it
+        model.step_log = (log or StepLog(model)) if config.log_steps else None
     recorder.set_model(model)
 
     @functools.cache  # with several workers a new dataset would retrace the steps
@@ -92,7 +96,7 @@ def fit(model, batches, config, run, save_best, **options):
         with recorder.running(), plain_errors(strategy, batches):
             while not (recorder.finished or recorder.interrupted):
                 start, skip = recorder.progress["epoch"], recorder.progress["step"]
-                if skip == len(batches):  # the run was killed before dev was evaluated
+                if skip == recorder.steps_of(start):  # the run was killed before dev was evaluated
                     recorder.finish_epoch()
                     continue
                 model.fit(
@@ -100,7 +104,7 @@ def fit(model, batches, config, run, save_best, **options):
                     # The rest of an interrupted epoch needs its own `fit`, since Keras assumes as
                     # many steps for every epoch. So does each epoch of several workers, whose
                     # datasets Keras cannot count.
-                    epochs=start + 1 if skip or several else config.epochs,
+                    epochs=start + 1 if skip or several else recorder.epochs,
                     initial_epoch=start,
                     steps_per_epoch=len(batches) - skip if several else None,
                     callbacks=[recorder],
@@ -129,6 +133,8 @@ class RunRecorder(keras.callbacks.Callback):
             skips such updates (`tfnlp.training.non_finite_steps`).
         describe_batch: function from an epoch and a batch's number in it, both from 0, to a
             description of the batch's sources, or None; None for no description.
+        save_to: function that writes the model to a folder, for `keep_every` and `keep_best`,
+            which have no effect without it.
 
     Attributes:
         progress: the finished epochs, the finished steps within the epoch, and what else a resumed
@@ -145,12 +151,20 @@ class RunRecorder(keras.callbacks.Callback):
     fingerprints: dict = dataclasses.field(default_factory=dict)
     on_nan: str = "stop"
     describe_batch: Callable | None = None
+    save_to: Callable | None = None
 
     def __post_init__(self):
         super().__init__()
         encoded = {"the encoded batches": self.batches.fingerprint()}
         self.fingerprints = {**self.fingerprints, **encoded}
         self.progress = {"epoch": 0, "step": 0, "best": None, "waited": 0, "stopped": False}
+        self.epochs = self.config.total_epochs(len(self.batches))
+        self.kept = KeptModels(
+            self.run.checkpoints,
+            self.write_checkpoint,
+            self.config.keep_every if self.save_to else None,
+            self.config.keep_best if self.save_to else 0,
+        )
         self.signal = None
         self.interrupted = False
         self.sums = {}  # of the metrics, from a killed run's last epoch
@@ -160,31 +174,54 @@ class RunRecorder(keras.callbacks.Callback):
         self.variables = variable_names(self.model)
         state = self.run.load_state(self.variables, self.fingerprints)
         if state is None:
+            if not self.run.overwritten:
+                self.run.truncate_metrics(0, 0)
             return
         self.progress, self.sums = state
+        for name, variable in self.log_variables().items():
+            if name in self.sums:
+                variable.assign(self.sums[name])
+        if self.model.step_log is not None:
+            self.model.step_log.restored()
+        self.sums = {n: value for n, value in self.sums.items() if n in metric_names(self.model)}
         error = self.progress.pop("bad", None)
         if error and self.on_nan != "skip":
             raise InputError(error)
-        self.run.truncate_metrics(self.progress["epoch"])
+        self.run.truncate_metrics(self.progress["epoch"], self.step)
         if not self.finished:
             place = self.progress["epoch"], self.progress["step"]
             logging.info("Resuming %s after epoch %d, step %d.", self.run.path, *place)
 
     @property
     def finished(self):
-        return self.progress["stopped"] or self.progress["epoch"] >= self.config.epochs
+        return self.progress["stopped"] or self.progress["epoch"] >= self.epochs
+
+    @property
+    def step(self):
+        """The finished steps of all epochs."""
+        return self.progress["epoch"] * len(self.batches) + self.progress["step"]
+
+    def steps_of(self, epoch):
+        """Return the steps of an epoch, counted from 0: fewer in one that `max_steps` ends."""
+        steps = len(self.batches)
+        return min(steps, self.config.total_steps(steps) - epoch * steps)
+
+    def log_variables(self):
+        """Return the variables of the figures of steps by stable names, a dict."""
+        log = self.model.step_log
+        return {} if log is None else _by_stable_names(log.variables)
 
     @contextlib.contextmanager
     def running(self):
         """Show the progress bar, write events, and let SIGINT and SIGTERM stop after a step."""
-        steps, writes = len(self.batches), self.run.writes
+        writes = self.run.writes
         events = str(self.run.path / "events")
         self.events = (
             tf.summary.create_file_writer(events) if writes else tf.summary.create_noop_writer()
         )
         bar = progress_bar(
-            total=self.config.epochs * steps,
-            initial=self.progress["epoch"] * steps + self.progress["step"],
+            total=self.config.total_steps(len(self.batches)),
+            initial=self.step,
             unit="step",
             disable=not writes,
         )
@@ -213,7 +250,9 @@ class RunRecorder(keras.callbacks.Callback):
         return self.interrupted
 
     def on_epoch_begin(self, epoch, logs=None):
-        self.bar.set_description(f"epoch {epoch + 1}/{self.config.epochs}", refresh=False)
+        self.bar.set_description(f"epoch {epoch + 1}/{self.epochs}", refresh=False)
+        if self.model.step_log is not None:
+            self.model.step_log.run_clock(True)
 
     def on_train_batch_end(self, batch, logs=None):
         if self.sums:
@@ -227,13 +266,39 @@ class RunRecorder(keras.callbacks.Callback):
         self.bar.update()
         if step % 20 == 0:
             self.bar.set_postfix(loss=f"{logs['loss']:.4f}", refresh=False)
-        epoch_ends = step == len(self.batches)
-        if self.stop_if_asked() or epoch_ends or step % self.config.checkpoint_steps == 0:
+        epoch_ends = step == self.steps_of(self.progress["epoch"])
+        if epoch_ends and step < len(self.batches):
+            self.model.stop_training = True  # at `max_steps`
+        self.log_step(epoch_ends)
+        saves = epoch_ends or step % self.config.checkpoint_steps == 0 or self.kept.due(self.step)
+        if self.stop_if_asked() or saves:
             self.check_weights()
+            if self.kept.due(self.step):
+                self.kept.keep(self.step)
             if epoch_ends:  # keep the metrics, since the evaluation on dev may fail
                 metrics = self.model.get_metrics_result()
                 self.progress["logs"] = {key: float(value) for key, value in metrics.items()}
             self.save()
+
+    def log_step(self, epoch_ends):
+        """Write the figures of steps if it is time for them; stop their clock between epochs."""
+        log = self.model.step_log
+        if log is None:
+            return
+        if self.step % self.config.log_steps == 0:
+            figures = log.line()
+            self.run.log_step(self.step, figures)
+            with self.events.as_default(step=self.step):
+                for key, value in figures.items():
+                    tf.summary.scalar(f"steps/{key}", value)
+        if epoch_ends:
+            log.run_clock(False)
+
+    def write_checkpoint(self, folder):
+        """Write the model, or the averages of its weights, to a folder."""
+        if self.run.writes:
+            with averaged_weights(self.model):
+                self.save_to(folder)
 
     def finish_epoch(self):
         """End an epoch whose steps were complete when the run was killed."""
@@ -247,6 +312,7 @@ class RunRecorder(keras.callbacks.Callback):
         if self.evaluate is not None:
             with averaged_weights(self.model):
                 logs |= self.evaluate()
+        steps = self.step
         self.progress |= {"epoch": epoch + 1, "step": 0}
         self.progress.pop("logs", None)
         if "skipped" in self.progress:
@@ -265,6 +331,10 @@ class RunRecorder(keras.callbacks.Callback):
         if (is_best or epoch == 0) and self.run.writes:
             with averaged_weights(self.model):
                 self.save_best()
+        rank = -logs["val_loss"] if self.monitor is None and "val_loss" in logs else score
+        if self.kept.best and complete and rank is not None and math.isfinite(rank):
+            earlier = self.progress.get("kept", {})
+            self.progress["kept"] = self.kept.rank(steps, rank, earlier)
         if 0 < self.config.patience <= self.progress["waited"]:
             self.progress["stopped"] = self.model.stop_training = True
         self.save()
@@ -326,7 +396,9 @@ class RunRecorder(keras.callbacks.Callback):
                 return
             advice = f"as {in_a_row} batches in a row were skipped, it is not the data"
         error = self.diverged(reason, advice)
-        if self.progress["step"] < len(self.batches):  # else the earlier state leads here again
+        if self.progress["step"] < self.steps_of(
+            self.progress["epoch"]
+        ):  # else the earlier state leads here again
             self.progress["bad"] = str(error)
             self.save()
         raise error
@@ -365,6 +437,7 @@ class RunRecorder(keras.callbacks.Callback):
     def save(self):
         # All workers read the variables, though only one writes: each holds a part of the sums.
         sums = metric_names(self.model) if self.progress["step"] else {}
+        sums |= self.log_variables()
         sums = {name: np.asarray(variable) for name, variable in sums.items()}
         self.run.save_state(self.variables, sums, self.progress, self.fingerprints)
 

@@ -35,6 +35,7 @@ TOKENIZER = "tokenizer"
 # Files that a run writes, by folder, including those of tasks and recipes.
 MODEL = ("*.json", "*.safetensors", "*.txt", "*.model")
 RUN_FILES = {
+    "checkpoints/*": (*MODEL, "README.md"),
     ".": ("flags.json", "metrics.jsonl", "figures.json", "README.md", "state.safetensors")
     + ("curves*.png", "n_best.json", "*translations.tsv", "vectors.*", LOCK, BAD_BATCH),
     "best": (*MODEL, "README.md"),
@@ -56,9 +57,10 @@ class RunFolder:
     | file | content |
     | --- | --- |
     | `flags.json` | the flags that decide the result |
-    | `metrics.jsonl` | one object for each epoch |
+    | `metrics.jsonl` | one object for each epoch, and one with a `step` for each line of steps |
     | `events/` | the same for TensorBoard |
     | `best/` | the Hugging Face folder of the best epoch; of a pretraining, of the last |
+    | `checkpoints/` | Hugging Face folders of earlier steps, `step_2000/` and so on |
     | `state.safetensors` | the last state of the training, to resume from |
     | `README.md` | the model card; `best/` has a copy |
     | `intermediate/` | the same of the first of two phases |
@@ -87,6 +89,7 @@ class RunFolder:
         self.path = pathlib.Path(path)
         self.best = self.path / "best"
         self.averaged = self.path / "averaged"
+        self.checkpoints = self.path / "checkpoints"
         self.metrics_path = self.path / "metrics.jsonl"
         self.state_path = self.path / "state.safetensors"
         # As read back from JSON: lists for tuples, strings for keys.
@@ -215,24 +218,47 @@ class RunFolder:
         now = time.time()
         times = {"time": round(now, 1), "seconds": round(now - self._since, 1)}
         self._since = now
-        self._write_metrics([*self.metrics(), {**times, **metrics}])
+        self._write_metrics([*self._records(), {**times, **metrics}])
 
-    def truncate_metrics(self, epochs):
-        """Drop metrics that were logged after the given number of epochs."""
-        kept = [m for m in self.metrics() if m["epoch"] <= epochs]
-        if len(kept) < len(self.metrics()):
+    def log_step(self, step, figures):
+        """Append a line of figures of a step, counted from 1 through all epochs."""
+        if not self.writes:
+            return
+        record = {"time": round(time.time(), 1), "step": step, **figures}
+        try:
+            with open(self.metrics_path, "a", encoding="utf-8") as file:
+                file.write(json_text(record) + "\n")
+        except OSError as e:
+            raise InputError(
+                f"{self.metrics_path} cannot be written ({e.strerror or e}); free space, and "
+                "start the same command again."
+            ) from e
+
+    def truncate_metrics(self, epochs, steps):
+        """Drop metrics that were logged after the given numbers of epochs and of steps."""
+        kept = [m for m in self._records() if m.get("step", 0) <= steps]
+        kept = [m for m in kept if "step" in m or m["epoch"] <= epochs]
+        if self.metrics_path.exists() and _as_lines(kept) != self.metrics_path.read_text():
             self._write_metrics(kept)
 
     def _write_metrics(self, records):
-        if not self.writes:
-            return
-        write_text(self.metrics_path, "".join(json_text(m) + "\n" for m in records))
+        if self.writes:
+            write_text(self.metrics_path, _as_lines(records))
 
-    def metrics(self):
-        """Return the metrics so far, a list of dicts."""
+    def _records(self):
         if not self.metrics_path.exists():
             return []
-        return [json.loads(line) for line in self.metrics_path.read_text().splitlines()]
+        lines = self.metrics_path.read_text().splitlines(keepends=True)
+        # A kill may leave half a line at the end.
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def metrics(self):
+        """Return the metrics of the epochs so far, a list of dicts."""
+        return [m for m in self._records() if "step" not in m]
+
+    def steps(self):
+        """Return the figures of the logged steps so far, a list of dicts."""
+        return [m for m in self._records() if "step" in m]
 
     def save_state(self, variables, sums, progress, fingerprints):
         """Write a state of the training atomically as one file.
@@ -332,7 +358,16 @@ def _is_run_file(path):
     name = path.name
     if name.startswith(".") and name != LOCK:  # left by a kill in `atomic_replace`
         name = name[1:].rpartition(".")[0]
-    return any(fnmatch.fnmatch(name, p) for p in RUN_FILES.get(path.parent.as_posix(), ()))
+    folder = path.parent.as_posix()
+    return any(
+        fnmatch.fnmatch(folder, place) and fnmatch.fnmatch(name, pattern)
+        for place, patterns in RUN_FILES.items()
+        for pattern in patterns
+    )
+
+
+def _as_lines(records):
+    return "".join(json_text(record) + "\n" for record in records)
 
 
 def _same(stored, value):

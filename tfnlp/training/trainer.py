@@ -8,7 +8,7 @@ from keras.src.trainers.data_adapters.data_adapter_utils import unpack_x_y_sampl
 from tfnlp.training.accumulation import accumulated_gradients
 from tfnlp.training.non_finite_steps import FiniteMean, SkipsNonFiniteSteps
 from tfnlp.training.workers import several_workers
-from tfnlp.weighted_losses import computes_part, mean_over_replicas
+from tfnlp.weighted_losses import computes_part, entry_count, mean_over_replicas, with_entries
 
 
 class Trainer(keras.Model):
@@ -22,10 +22,15 @@ class Trainer(keras.Model):
             `distill.compression.weight_pruning.Pruner`, or None. After each step
             `after_step(number)` restores the constraint. An epoch may be the best only once
             `complete()` is true. The compressor's weights are part of the run's state.
+        step_log: the `StepLog` of steps between lines of the log, or None.
+        part_weights: {name of a tracker: weight} of the parts that the loss is the sum of; none
+            where the loss has a mean of its own.
     """
 
     accumulation_steps = 1
     compressor = None
+    step_log = None
+    part_weights = None
 
     def train_step(self, data):
         """Return the metrics after one step on a replica's share of a batch."""
@@ -57,8 +62,24 @@ class Trainer(keras.Model):
 
     def update_metrics(self, x, y, y_pred, sample_weight, loss):
         """Add a batch, or a part of it, to the epoch's mean loss and the compiled metrics."""
-        self._loss_tracker.update_state(mean_over_replicas(loss), sample_weight=batch_rows(x))
+        # Over entries, such as tokens, if the loss is a `weighted_mean`; else over examples.
+        self.track(self._loss_tracker, loss, entry_count(loss, batch_rows(x)))
         self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+        if self.step_log is not None:
+            self.step_log.count(x, y_pred)
+
+    def track(self, tracker, loss, weight, training=True):
+        """Add a batch's loss by its weight to the mean of the epoch, and of the steps of a log."""
+        value = mean_over_replicas(loss)
+        tracker.update_state(value, sample_weight=weight)
+        if training and self.step_log is not None:
+            self.step_log.means[tracker.name].update_state(value, sample_weight=weight)
+
+    def get_metrics_result(self):
+        logs = super().get_metrics_result()
+        if self.part_weights:
+            logs["loss"] = weighted_sum(logs, self.part_weights)
+        return logs
 
     def _make_function(self, step_function):
         if not several_workers(self.distribute_strategy):
@@ -134,8 +155,9 @@ class Pretrainer(SkipsNonFiniteSteps, Trainer):
         self.objective = objective
         self.model = model
         # A single loss equals the total loss.
-        names = objective.loss_weights if len(objective.loss_weights) > 1 else ()
-        self.trackers = {name: FiniteMean(name=name) for name in names}
+        weights = objective.loss_weights
+        self.part_weights = dict(weights) if len(weights) > 1 else {}
+        self.trackers = {name: FiniteMean(name=name) for name in self.part_weights}
         self.built = True
 
     def call(self, inputs, training=None):
@@ -143,16 +165,21 @@ class Pretrainer(SkipsNonFiniteSteps, Trainer):
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         losses = self.objective.losses(y, y_pred, sample_weight)
-        for name, tracker in self.trackers.items():
-            tracker.update_state(mean_over_replicas(losses[name]), sample_weight=batch_rows(x))
         loss = weighted_sum(losses, self.objective.loss_weights)
         # With gradient accumulation the step checks the sum over the parts.
-        return self.watched(loss) if training and not computes_part() else loss
+        if training and not computes_part():
+            loss = self.watched(loss)
+        kept = ops.where(ops.isfinite(loss), 1.0, float("nan"))  # of a skipped step no part counts
+        for name, tracker in self.trackers.items():
+            weight = entry_count(losses[name], batch_rows(x))
+            self.track(tracker, losses[name] * kept, weight, training)
+        (first, *others) = losses.values()
+        return loss if others else with_entries(loss, entry_count(first, batch_rows(x)))
 
 
 def weighted_sum(losses, weights):
-    """Return the sum of losses times their weights, both dicts with the same keys."""
-    return sum(weights[name] * loss for name, loss in losses.items())
+    """Return the sum of losses times their weights, both dicts by name."""
+    return sum(weight * losses[name] for name, weight in weights.items())
 
 
 def batch_rows(inputs):

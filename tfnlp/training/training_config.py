@@ -1,12 +1,15 @@
 """Hyperparameters of a training."""
 
 import dataclasses
+import math
 
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.settings import check_settings, setting
 
-SCHEDULES = ("linear", "cosine", "inverse_sqrt", "constant")
-OPTIMIZERS = ("adamw", "lamb")
+SCHEDULES = ("linear", "cosine", "polynomial", "wsd", "inverse_sqrt", "constant")
+# Schedules that fall until the last step.
+ENDING = SCHEDULES[:4]
+OPTIMIZERS = ("adamw", "lamb", "muon")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,6 +22,9 @@ class TrainingConfig:
 
     epochs: int = setting(
         3, "Passes over the training data; more than a finished run had continue it.", low=1
+    )
+    max_steps: int | None = setting(
+        None, "Steps after which the training and its schedule end, in place of epochs.", low=1
     )
     batch_size: int = setting(32, "Examples in a batch, over all devices.", low=1)
     learning_rate: float = setting(5e-5, "Peak learning rate.", low=0)
@@ -38,15 +44,43 @@ class TrainingConfig:
     checkpoint_steps: int = setting(
         500, "Steps between saved states; the state is also saved after each epoch.", low=1
     )
+    keep_every: int | None = setting(
+        None, "Steps between models kept in checkpoints/; none are if not given.", low=1
+    )
+    keep_best: int = setting(
+        0, "Number of best epochs by dev whose models are kept in checkpoints/.", low=0
+    )
+    log_steps: int = setting(
+        0, "Steps between lines of loss, rate and speed in metrics.jsonl; 0: epochs alone.", low=0
+    )
     seed: int = setting(0, "Seed of weights, dropout and data order.", low=0)
     schedule: str = setting(
         "linear", "Fall of the learning rate after its peak.", choices=SCHEDULES
     )
+    end_rate_share: float = setting(
+        0.0, "Share of the peak rate that a schedule ends with.", low=0, high=1
+    )
+    decay_share: float = setting(
+        0.1, "Share of the steps, the last, in which the rate of wsd falls.", low=0, high=1
+    )
+    decay_power: float = setting(2.0, "Exponent of a polynomial schedule.", above=0)
     optimizer: str = setting(
-        "adamw", "AdamW, or LAMB for batches of thousands.", choices=OPTIMIZERS
+        "adamw",
+        "AdamW; LAMB for batches of thousands; or Muon for matrices of blocks, with AdamW for the "
+        "rest.",
+        choices=OPTIMIZERS,
+    )
+    beta_1: float = setting(
+        0.9, "Decay of the optimizer's mean of gradients.", low=0, high=1, below=1
     )
     beta_2: float = setting(
         0.999, "Decay of the optimizer's mean of squared gradients.", low=0, high=1, below=1
+    )
+    epsilon: float | None = setting(
+        None,
+        "Number added to the root of the mean of squared gradients; if not given 1e-8, and 1e-6 "
+        "for LAMB.",
+        low=0,
     )
     ema_decay: float = setting(
         0.0,
@@ -79,6 +113,11 @@ class TrainingConfig:
 
     def __post_init__(self):
         check_settings(self)
+        if self.end_rate_share and self.schedule not in ENDING:
+            raise InputError(
+                f"end_rate_share={self.end_rate_share} has no effect on schedule={self.schedule}, "
+                f"which does not end; give one of {', '.join(ENDING)}, or leave it out."
+            )
         if self.batch_size % self.accumulation_steps:
             raise InputError(
                 f"accumulation_steps={self.accumulation_steps} must divide "
@@ -89,3 +128,11 @@ class TrainingConfig:
                 "xla=True compiles the steps anew for each length of texts; give `fixed_length` "
                 "too, which pads all to one."
             )
+
+    def total_steps(self, steps_per_epoch):
+        """Return the number of steps of the whole training."""
+        return self.max_steps or self.epochs * steps_per_epoch
+
+    def total_epochs(self, steps_per_epoch):
+        """Return the number of epochs, the last of which `max_steps` may cut short."""
+        return math.ceil(self.total_steps(steps_per_epoch) / steps_per_epoch)

@@ -118,7 +118,7 @@ class TranslatorTraining(Experiment):
             "parameters": count_parameters(self.model),
             "pairs": len(self.pairs.sources),
             "epochs": epochs,
-            "steps": epochs * len(self.pairs),
+            "steps": min(epochs * len(self.pairs), self.config.total_steps(len(self.pairs))),
         }
         figures |= self._figures_of(load_model(self.run.best, self.task.head), "")
         if self.average_epochs:

@@ -1,0 +1,71 @@
+"""Averages of the weights of models of one architecture."""
+
+import pathlib
+import shutil
+
+import numpy as np
+import safetensors
+
+from tfnlp.checkpoints.tensors import WEIGHTS, write_tensors
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import atomic_replace, make_folder, read_json
+
+
+def average_folders(folders, output):
+    """Write the folder of the mean of several models' weights.
+
+    Izmailov et al. 2018 ('Averaging Weights Leads to Wider Optima'), for models of one training.
+    Tensors are averaged in float64, one at a time; whole numbers stay those of the first folder.
+    Config, tokenizer and labels are copied from it.
+
+    Args:
+        folders: of models that `save_model` wrote, two or more.
+        output: the folder to write; no model may be in it.
+
+    Raises:
+        InputError: if configs or tensors differ, a folder has no model.safetensors, or one is in
+            `output`.
+    """
+    first, *others = folders = [pathlib.Path(folder) for folder in folders]
+    output = pathlib.Path(output)
+    if (output / WEIGHTS).exists():
+        raise InputError(f"{output} holds a model already; give another folder.")
+    config = read_json(first / "config.json")
+    for folder in others:
+        if read_json(folder / "config.json") != config:
+            raise InputError(
+                f"{folder / 'config.json'} differs from that of {first}; the mean is of models of "
+                "one architecture and one task."
+            )
+    tensors = _mean_tensors([folder / WEIGHTS for folder in folders])
+    make_folder(output)
+    for path in first.iterdir():
+        if path.is_file() and path.name not in (WEIGHTS, "README.md"):
+            with atomic_replace(output / path.name) as temporary:
+                shutil.copyfile(path, temporary)
+    write_tensors(output / WEIGHTS, tensors)
+
+
+def _mean_tensors(paths):
+    """Return {name: mean} of the tensors of files."""
+    try:
+        files = [safetensors.safe_open(str(path), framework="numpy") for path in paths]
+        names = set(files[0].keys())
+        means = {}
+        for path, file in zip(paths, files, strict=True):
+            if set(file.keys()) != names:
+                raise InputError(f"{path} has other tensors than {paths[0]}; leave it out.")
+        for name in sorted(names):
+            arrays = [file.get_tensor(name) for file in files]
+            if any(array.shape != arrays[0].shape for array in arrays):
+                raise InputError(f"The tensor {name} has unlike shapes in the folders.")
+            means[name] = _mean(arrays)
+        return means
+    except (safetensors.SafetensorError, OSError) as e:
+        raise InputError(f"The weights cannot be read ({e}); give folders of models.") from None
+
+
+def _mean(arrays):
+    if not np.issubdtype(arrays[0].dtype, np.floating):
+        return arrays[0]
+    return np.mean(arrays, axis=0, dtype="float64").astype(arrays[0].dtype)
