@@ -196,9 +196,9 @@ def test_any_attention_takes_its_place_and_tasks_are_built_on_it():
     task.output_dense.set_weights(expected.output_dense.get_weights())
     near(run(task), run(expected), 1e-5)
     before = np.array(task.backbone.get_layer("transformer_layer_0").attention.query.kernel)
-    task.compile("sgd", "mse", metrics=None)
+    task.compile("sgd")
     inputs = {x.name: make_inputs()[x.name] for x in task.inputs}
-    task.train_on_batch(inputs, np.ones((3, 2)))
+    task.train_on_batch(inputs, np.ones(3, "int32"))
     after = np.array(task.backbone.get_layer("transformer_layer_0").attention.query.kernel)
     assert np.abs(after - before).max() > 1e-6
 
