@@ -12,6 +12,7 @@ FLAGS = flags.FLAGS
 def define_flags():
     """Define the flags of the model, the training and its compression."""
     model_flags.define_model_flags()
+    model_flags.define_embeddings_flag()
     training_flags.define_training_flags(epochs=3, learning_rate=5e-5)
     define_adversarial_flags()
     compression_flags.define_training_flags()
