@@ -39,6 +39,8 @@ def distill(task, train, dev, test):
         task: see `tfnlp.tasks`.
         train, dev, test: the examples; those of the test may be None.
     """
+    if FLAGS.family or FLAGS.size:
+        model_flags.check_head(task, ())
     config, run = training_flags.start_run()
     with training.make_strategy(FLAGS.strategy).scope():
         models = make_models(task, train)

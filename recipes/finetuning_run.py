@@ -48,6 +48,8 @@ def finetune(task, texts, train, dev, test):
         texts: the training texts, to train a tokenizer on.
         train, dev, test: the examples; those of the test may be None.
     """
+    if not FLAGS.model_dir:
+        model_flags.check_head(task)
     config, run = training_flags.start_run()
     with training.make_strategy(FLAGS.strategy).scope():
         model, tokenizer = model_flags.make_model(task, texts)

@@ -148,6 +148,11 @@ def scratch_config(sizes=SIZES, **fields):
     return config
 
 
+def check_head(task, sizes=SIZES):
+    """Raise an InputError if the family of the flags cannot have a task's head."""
+    configs.check_head(scratch_config(sizes), task.head, task.num_classes or 1)
+
+
 def word_vectors():
     """Return the `WordVectors` of --embeddings, or None if it is not given."""
     return _load_vectors(FLAGS.embeddings) if "embeddings" in FLAGS and FLAGS.embeddings else None

@@ -16,6 +16,7 @@ FILES = {
     "choices.tsv": "prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t2\n",
     "tags.conll": "the\tO\nfilm\tnoun\n\n",
     "broken.json": '{"data": [}',
+    "vectors.txt": "2 3\nfilm 1 0 0\npoor 0 1 0\n",
 }
 HAS = "other.tsv has no column {!r}; its header (line 1) has sentence1, label."
 ONE_CLASS = (
@@ -32,6 +33,16 @@ CASES = {
         "fine.tsv --ema_decay=1": "--ema_decay=1.0 must be below 1",
         "fine.tsv --num_heads=3": "--num_heads=3 does not divide --hidden_dim=256",
         "fine.tsv --family=gru --num_heads=2": "--num_heads=2 is no field of the family gru",
+        "fine.tsv --family=bag --num_layers=2": "--num_layers=2 is no field of the family bag",
+        "fine.tsv --channels=static": "--channels=static is no field of the family bert",
+        "fine.tsv --family=textcnn --channels=static": "give them by --embeddings",
+        "fine.tsv --embeddings={d}/vectors.txt": "vectors.txt has no effect on a transformer",
+        "fine.tsv --embeddings=no.txt --family=bag": "no.txt does not exist",
+        "fine.tsv --family=bag --embeddings={d}/fine.tsv": "fine.tsv, line 1: expected a word",
+        "fine.tsv --family=lstm --embeddings={d}/vectors.txt --hidden_dim=4": (
+            "--hidden_dim=4 is not 3, the width of the vectors of --embeddings={d}/vectors.txt"
+        ),
+        "fine.tsv --model_dir=a --embeddings={d}/vectors.txt": "--embeddings={d}/vectors.txt has",
         "fine.tsv --size=huge": "--size=huge is unknown; use one of bert_base, bert_large",
         "fine.tsv --size=transformer_big": "--size=transformer_big is of a translator;",
         "fine.tsv --tokenizer_dir=a --vocabulary_size=99": "--vocabulary_size=99 has no effect",
