@@ -31,16 +31,9 @@ def test_a_recurrent_student_learns_from_its_own_words(teacher, corpus, run, tmp
     config = read_config(tmp_path / "run/best")
     assert (config.cell, config.hidden_dim, config.bidirectional) == ("lstm", 8, True)
     assert len(load_tokenizer(tmp_path / "run/best").vocabulary) == config.vocabulary_size
-    cases = {
-        "--family=lstm --num_heads=2": "--num_heads=2 is no field of the family lstm",
-        "--family=textcnn --num_layers=2": "--num_layers=2 is no field of the family textcnn",
-        "--family=bag --channels=static": "--channels=static is no field of the family bag",
-        "--family=bag --method=tinybert": "The student, a bag, has no layers to compare",
-    }
-    start = flags[:4]
-    for given, message in cases.items():
-        done = run("distill_classifier", *start, *given.split(), "--output_dir=a", status=2)
-        assert message in done.stderr
+    start = [*flags[:4], f"--output_dir={tmp_path}/a"]
+    done = run("distill_classifier", *start, "--family=bag", "--method=tinybert", status=2)
+    assert "The student, a bag, has no layers to compare" in done.stderr
 
 
 def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
