@@ -135,11 +135,6 @@ def scratch_config(sizes=SIZES, **fields):
     if config.language_model == "sequence_to_sequence":
         name = "family" if FLAGS.family else "size"
         raise InputError(f"{name}={FLAGS[name].value} is of a translator; see train_translator.")
-    if vectors and config.attends:
-        raise InputError(
-            f"embeddings={FLAGS.embeddings} has no effect on a transformer; give --family, such "
-            "as textcnn, bag or lstm, or leave it out."
-        )
     if not vectors and getattr(config, "channels", None) in ("static", "multichannel"):
         raise InputError(
             f"channels={config.channels} keeps word vectors as they start; give them by "
@@ -164,6 +159,11 @@ def _load_vectors(path):
 
 
 def _vector_width(vectors):
+    if configs.config_by_name(FLAGS.family, FLAGS.size).attends:
+        raise InputError(
+            f"embeddings={FLAGS.embeddings} has no effect on a transformer; give --family, such "
+            "as textcnn, bag or lstm, or leave it out."
+        )
     width = vectors.vectors.shape[1]
     if FLAGS.hidden_dim not in (None, width):
         raise InputError(

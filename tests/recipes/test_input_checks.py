@@ -16,7 +16,7 @@ FILES = {
     "choices.tsv": "prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t2\n",
     "tags.conll": "the\tO\nfilm\tnoun\n\n",
     "broken.json": '{"data": [}',
-    "vectors.bin": "2 3\nfilm abcdabcdabcd\npoor abcdabcdabcd\n",  # 4 bytes a number
+    "vectors.bin": f"2 3\nfilm {12 * ' '}\npoor {12 * ' '}\n",  # 4 bytes a number
 }
 HAS = "other.tsv has no column {!r}; its header (line 1) has sentence1, label."
 ONE_CLASS = (
@@ -72,7 +72,7 @@ CASES = {
     "finetune_tagger": {
         "tags.conll": "line 2: tag 'noun' is not one of O, B-x",
         "tags.conll --model_dir=m --family=bert": "--family=bert has no effect beside --model_dir",
-        "tags.conll --labels=noun --family=bag": "head='tagger' does not fit the family 'bag'",
+        "tags.conll --labels=O,noun --family=bag": "head='tagger' does not fit the family 'bag'",
         "tags.conll --family=distilbret": (
             "--family=distilbret is unknown (did you mean distilbert?); use one of bert, roberta,"
         ),
@@ -83,7 +83,7 @@ CASES = {
         "fine.tsv --family=lstm --num_heads=2": "--num_heads=2 is no field of the family lstm",
         "fine.tsv --family=textcnn --num_layers=2": "--num_layers=2 is no field of the family",
         "fine.tsv --family=bag --channels=static": "--channels=static is no field of the family",
-        "fine.tsv --family=bag --embeddings={d}/vectors.bin --keep_tokens=9": "--keep_tokens=9 has",
+        "fine.tsv --family=bag --embeddings={d}/vectors.bin --keep_tokens=9": "--keep_tokens=9 ",
     },
     "distill_regression": {
         "other.tsv --pair_column=": "--score_column=score: {d}/" + HAS.format("score")
