@@ -12,7 +12,7 @@ from tfnlp.utils.settings import setting
 FLAGS = flags.FLAGS
 # Copy of `distill.learning.METHODS`, so that --help does not import Keras.
 METHOD_NAMES = ("logits", "distilbert", "tinybert", "minilm", "minilm_v2", "pkd")
-SIZES = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim")
+SIZES = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim", *model_flags.FAMILY_FIELDS)
 
 
 def _weight_of(tensors):
@@ -56,12 +56,17 @@ def define_student_flags(num_layers, method):
         "teachers with the same tokenizer, separated by commas.",
     )
     flags.DEFINE_string(
-        "family", None, "Family of the student, such as distilbert; the teacher's if not given."
+        "family",
+        None,
+        "Family of the student, such as distilbert, lstm, textcnn or bag; the teacher's if not "
+        "given.",
     )
     flags.DEFINE_string(
         "size", None, "Size by name, such as tinybert_4l_312, which the next four flags change."
     )
-    flags.DEFINE_integer("num_layers", num_layers, "Encoder blocks of the student.", 1)
+    flags.DEFINE_integer(
+        "num_layers", num_layers, "Encoder blocks of the student; of a recurrent network 2.", 1
+    )
     flags.DEFINE_integer("hidden_dim", None, "Its width; the teacher's if not given.", 1)
     flags.DEFINE_integer(
         "num_heads", None, "Its attention heads; a number that suits its width if not given.", 1
@@ -73,6 +78,7 @@ def define_student_flags(num_layers, method):
         "its width.",
         1,
     )
+    model_flags.define_family_flags()
     flags.DEFINE_enum(
         "method",
         method,
@@ -117,6 +123,7 @@ def define_distillation_flags():
         "Folder of a tokenizer for the student from train_tokenizer, such as a smaller one; the "
         "teacher's if not given.",
     )
+    model_flags.define_embeddings_flag()
     flags.DEFINE_float("hard_label_weight", 0.5, "Weight of the loss on the labels.", 0)
     flags.DEFINE_integer(
         "intermediate_epochs",
@@ -154,12 +161,15 @@ def check_flags():
     if FLAGS.tokenizer_dir:
         place = f"tokenizer_dir={FLAGS.tokenizer_dir}, whose tokenizer has its own"
         refuse_beside(["keep_tokens"], place)
+    if FLAGS.embeddings:
+        place = f"embeddings={FLAGS.embeddings}, whose words are the vocabulary"
+        refuse_beside(["keep_tokens"], place)
     for keep in ("keep_heads", "keep_units"):
         if FLAGS[keep].value:
             place = f"{keep}={FLAGS[keep].value}, which starts from the teacher's heads and units"
             refuse_beside(("family", "size", *SIZES[1:]), place)
     if FLAGS.student_dir:
-        names = ("family", "size", *SIZES, "initialize", "tokenizer_dir")
+        names = ("family", "size", *SIZES, "initialize", "tokenizer_dir", "embeddings")
         names += ("keep_tokens", "keep_heads", "keep_units")
         refuse_beside(names, f"student_dir={FLAGS.student_dir}, whose model has its own")
     check_student(with_layers=not FLAGS.student_dir)
@@ -171,9 +181,13 @@ def check_student(with_layers=True):
     Args:
         with_layers: whether --num_layers or --size has the number of the student's layers.
     """
-    names = SIZES[1:] if FLAGS.size or (FLAGS.hidden_dim and FLAGS.num_heads) else ()
-    config, layers = model_flags.scratch_config(names), layer_map()
-    count = student_arguments()["num_layers"] or config.num_layers
+    whole = FLAGS.size or (FLAGS.hidden_dim and FLAGS.num_heads)
+    names = SIZES[1:] if whole else model_flags.FAMILY_FIELDS
+    config, layers, arguments = model_flags.scratch_config(names), layer_map(), student_arguments()
+    if not config.attends:
+        model_flags.scratch_config((), **{name: arguments[name] for name in SIZES})
+        return
+    count = arguments["num_layers"] or config.num_layers
     if isinstance(layers, str):
         resolve_layer_map(layers, count, count)
     elif with_layers:
@@ -184,9 +198,12 @@ def student_arguments():
     """Return the arguments of `make_student` from the flags."""
     names = (*SIZES, "initialize", "family", "size")
     arguments = {name: FLAGS[name].value for name in names} | {"layer_map": layer_map()}
-    # With --size, the number of layers is the size's unless --num_layers is given.
-    if FLAGS.size and FLAGS["num_layers"].using_default_value:
+    config = model_flags.scratch_config(())
+    # The number of layers is the size's or the family's unless --num_layers is given.
+    if (FLAGS.size or not config.attends) and FLAGS["num_layers"].using_default_value:
         arguments["num_layers"] = None
+    if "embeddings" in FLAGS and FLAGS.embeddings:
+        arguments["hidden_dim"] = config.hidden_dim
     return arguments
 
 

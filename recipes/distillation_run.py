@@ -4,7 +4,7 @@ import dataclasses
 
 from absl import flags
 
-from distill import learning
+from distill import compression, learning
 from recipes import compression_flags, distillation_flags, model_flags, training_flags
 from tfnlp import checkpoints, text, training
 
@@ -39,6 +39,8 @@ def distill(task, train, dev, test):
         task: see `tfnlp.tasks`.
         train, dev, test: the examples; those of the test may be None.
     """
+    if FLAGS.family or FLAGS.size:
+        model_flags.check_head(task, ())
     config, run = training_flags.start_run()
     with training.make_strategy(FLAGS.strategy).scope():
         models = make_models(task, train)
@@ -78,17 +80,18 @@ def make_models(task, train):
     unpruned = None if pruned[0] is loaded[0] else (loaded, tokenizer)
     source = pruned[-1] if exact else pruned[0]
     source = compression_flags.with_fewer_parts(source, task, pruned_tokenizer, train)
-    student = start_student(source, task, pruned_tokenizer)
+    student = start_student(source, task, pruned_tokenizer, compression.task_texts(train))
     return Models(pruned[: len(loaded)], unpruned, *student)
 
 
-def start_student(teacher, task, tokenizer):
+def start_student(teacher, task, tokenizer, texts):
     """Load or build the student of the flags.
 
     Args:
         teacher: the model whose weights the student may start from.
         task: see `tfnlp.tasks`.
         tokenizer: the teacher's tokenizer.
+        texts: the training texts.
 
     Returns:
         The student, its tokenizer, and the teacher's tokenizer if it differs, else None.
@@ -98,12 +101,17 @@ def start_student(teacher, task, tokenizer):
         loaded = text.load_tokenizer(FLAGS.student_dir)
         return student, loaded, None if loaded.to_json() == tokenizer.to_json() else tokenizer
     arguments = distillation_flags.student_arguments()
-    if not FLAGS.tokenizer_dir:
+    vectors = model_flags.word_vectors()
+    if not FLAGS.tokenizer_dir and vectors is None:
         return learning.make_student(teacher, **arguments), tokenizer, None
-    loaded = text.load_tokenizer(FLAGS.tokenizer_dir)
+    if FLAGS.tokenizer_dir:
+        loaded = text.load_tokenizer(FLAGS.tokenizer_dir)
+    else:
+        loaded = text.word_tokenizer(vectors.words, texts)
     student = learning.make_student(
         teacher, **arguments, tokenizer=loaded, teacher_tokenizer=tokenizer
     )
+    model_flags.start_embeddings(student, loaded, texts)
     return student, loaded, tokenizer
 
 

@@ -13,6 +13,7 @@ FLAGS = flags.FLAGS
 def define_flags():
     """Define the flags of the model, the training and its compression."""
     model_flags.define_model_flags()
+    model_flags.define_embeddings_flag()
     training_flags.define_training_flags(epochs=3, learning_rate=5e-5)
     training_flags.define_recipe_flag(FINE_TUNING)
     define_adversarial_flags()
@@ -49,6 +50,8 @@ def finetune(task, texts, train, dev, test):
         texts: the training texts, to train a tokenizer on.
         train, dev, test: the examples; those of the test may be None.
     """
+    if not FLAGS.model_dir:
+        model_flags.check_head(task)
     config, run = training_flags.start_run()
     with training.make_strategy(FLAGS.strategy).scope():
         model, tokenizer = model_flags.make_model(task, texts)

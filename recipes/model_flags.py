@@ -1,16 +1,19 @@
 """Initial model of a training recipe: loaded from a folder, or from scratch."""
 
+import functools
 import pathlib
 
 from absl import flags, logging
 
 import tfnlp
 from recipes.command_line import group, refuse_beside
-from tfnlp import checkpoints, configs, text, training
+from tfnlp import baselines, checkpoints, configs, text, training
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
-SIZES = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim", "bidirectional")
+# Fields of the families without attention.
+FAMILY_FIELDS = ("bidirectional", "channels", "word_ngrams")
+SIZES = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim", *FAMILY_FIELDS)
 VOCABULARY = ("vocabulary_size", "vocabulary_text")
 VOCABULARY_SIZE = 8000
 
@@ -40,7 +43,7 @@ def define_model_flags():
 def define_scratch_flags():
     """Define the flags of a model that starts from random weights."""
     flags.DEFINE_string(
-        "family", None, "Family, such as bert, deberta_v3, xlnet or lstm; bert if not given."
+        "family", None, "Family, such as bert, xlnet, lstm, textcnn or bag; bert if not given."
     )
     flags.DEFINE_string(
         "size",
@@ -58,7 +61,7 @@ def define_scratch_flags():
         "given.",
         1,
     )
-    flags.DEFINE_bool("bidirectional", None, "Read texts from both ends with a recurrent network.")
+    define_family_flags()
     flags.DEFINE_string(
         "tokenizer_dir",
         None,
@@ -68,10 +71,41 @@ def define_scratch_flags():
         "recurrent networks, get byte-level BPE.",
     )
     flags.DEFINE_integer(
-        "vocabulary_size", None, f"Largest vocabulary; {VOCABULARY_SIZE} if not given.", 10
+        "vocabulary_size",
+        None,
+        f"Largest vocabulary; {VOCABULARY_SIZE} if not given, or all words of --embeddings.",
+        10,
     )
     flags.DEFINE_string(
         "vocabulary_text", None, "File of further texts to train the tokenizer on."
+    )
+
+
+@group("Model from scratch")
+def define_family_flags():
+    """Define the flags of recurrent networks, convolutional networks and bags."""
+    flags.DEFINE_bool("bidirectional", None, "Read texts from both ends with a recurrent network.")
+    flags.DEFINE_enum(
+        "channels",
+        None,
+        list(configs.CHANNELS),
+        "Word vectors of a textcnn: trained (non_static), kept as they start (static), or both "
+        "(multichannel); non_static if not given.",
+    )
+    flags.DEFINE_integer(
+        "word_ngrams", None, "Longest n-gram of tokens in a bag; 1 if not given.", 1
+    )
+
+
+@group("Model from scratch")
+def define_embeddings_flag():
+    """Define --embeddings, the vectors that the tokens of a model start from."""
+    flags.DEFINE_string(
+        "embeddings",
+        None,
+        "File of word vectors (word2vec's text or .bin format, GloVe's text) that the tokens of a "
+        "textcnn, a bag or a recurrent network start from. Its words are the vocabulary, beside "
+        "further ones of the training texts, unless --tokenizer_dir is given.",
     )
 
 
@@ -79,6 +113,7 @@ def check_start_flags():
     """Raise an InputError for conflicting flags of the model to start from."""
     if FLAGS.model_dir:
         names = ("family", "size", *SIZES, "tokenizer_dir", *VOCABULARY)
+        names += ("embeddings",) * ("embeddings" in FLAGS)
         refuse_beside(names, f"model_dir={FLAGS.model_dir}, whose model has its own")
         return
     scratch_config()
@@ -94,11 +129,48 @@ def scratch_config(sizes=SIZES, **fields):
         InputError: if a name is unknown, or sizes do not fit each other.
     """
     fields |= {name: FLAGS[name].value for name in sizes}
+    if vectors := word_vectors():
+        fields["hidden_dim"] = _vector_width(vectors)
     config = configs.config_by_name(FLAGS.family, FLAGS.size, **fields)
     if config.language_model == "sequence_to_sequence":
         name = "family" if FLAGS.family else "size"
         raise InputError(f"{name}={FLAGS[name].value} is of a translator; see train_translator.")
+    if not vectors and getattr(config, "channels", None) in ("static", "multichannel"):
+        raise InputError(
+            f"channels={config.channels} keeps word vectors as they start; give them by "
+            "--embeddings."
+        )
     return config
+
+
+def check_head(task, sizes=SIZES):
+    """Raise an InputError if the family of the flags cannot have a task's head."""
+    configs.check_head(scratch_config(sizes), task.head, task.num_classes or 1)
+
+
+def word_vectors():
+    """Return the `WordVectors` of --embeddings, or None if it is not given."""
+    return _load_vectors(FLAGS.embeddings) if "embeddings" in FLAGS and FLAGS.embeddings else None
+
+
+@functools.cache
+def _load_vectors(path):
+    return baselines.WordVectors.load(path)
+
+
+def _vector_width(vectors):
+    if configs.config_by_name(FLAGS.family, FLAGS.size).attends:
+        raise InputError(
+            f"embeddings={FLAGS.embeddings} has no effect on a transformer; give --family, such "
+            "as textcnn, bag or lstm, or leave it out."
+        )
+    width = vectors.vectors.shape[1]
+    if FLAGS.hidden_dim not in (None, width):
+        raise InputError(
+            f"hidden_dim={FLAGS.hidden_dim} is not {width}, the width of the vectors of "
+            f"embeddings={FLAGS.embeddings}; leave it out."
+        )
+    return width
 
 
 def make_model(task, texts):
@@ -122,7 +194,23 @@ def make_model(task, texts):
     model = tfnlp.models.build_model(
         config, task.head, task.num_classes, block_size=FLAGS.block_size
     )
+    start_embeddings(model, tokenizer, texts)
     return model, tokenizer
+
+
+def start_embeddings(model, tokenizer, texts):
+    """Start a model's token vectors from --embeddings, if given, and log how many of them."""
+    vectors = word_vectors()
+    if vectors is None:
+        return
+    ids = tfnlp.models.start_from_vectors(model, tokenizer, vectors, FLAGS.seed)
+    logging.info(
+        "%d of %d tokens start from %s, %.1f %% of all tokens of the training texts.",
+        len(ids),
+        tokenizer.vocabulary_size,
+        FLAGS.embeddings,
+        100 * tfnlp.models.share_of_tokens(tokenizer, ids, texts),
+    )
 
 
 def read_start(read_texts, writes=False):
@@ -180,6 +268,8 @@ def _learn_tokenizer(family, read_texts, writes):
     texts = read_texts()
     if FLAGS.vocabulary_text:
         texts = texts + text.read_examples(FLAGS.vocabulary_text, label_column=None).texts
+    if vectors := word_vectors():
+        return text.word_tokenizer(vectors.words, texts, FLAGS.vocabulary_size)
     kind, size = text.kind_for(family), FLAGS.vocabulary_size or VOCABULARY_SIZE
     if kind != "wordpiece":
         return text.train_tokenizer(texts, kind, size, family)[0]

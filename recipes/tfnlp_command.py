@@ -44,6 +44,7 @@ GROUPS = {
         "pretrain",
         "train_lm",
         "evaluate_lm",
+        "average_checkpoints",
     ),
     "Generate and translate": (
         "generate",

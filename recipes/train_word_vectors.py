@@ -35,6 +35,12 @@ flags.DEFINE_enum(
     list(baselines.SPLITTERS),
     "Words in lower case, the text between spaces, or Korean morphemes.",
 )
+flags.DEFINE_string(
+    "tokenizer_dir",
+    None,
+    "Folder of a tokenizer from train_tokenizer, whose pieces are taken for words in place of "
+    "--unit; --embeddings of a fine-tuning with the same tokenizer then reads their vectors.",
+)
 flags.DEFINE_integer("min_count", 5, "Occurrences of a word at least.", 1)
 METHODS = {"word2vec": Word2VecSettings, "glove": GloveSettings}
 flags.DEFINE_enum("method", "word2vec", list(METHODS), "Method; fastText is --max_ngram=5.")
@@ -45,6 +51,9 @@ flags.mark_flags_as_required(["input", "output_dir"])
 def main():
     settings = dataclass_flags.read(METHODS[FLAGS.method])
     dataclass_flags.refuse_others(settings, METHODS.values(), f"with --method={FLAGS.method}")
+    if FLAGS.tokenizer_dir:
+        place = f"tokenizer_dir={FLAGS.tokenizer_dir}, whose pieces are the words"
+        refuse_beside(["unit"], place)
     refuse_without(["min_ngram", "buckets"], "max_ngram")
     if FLAGS.objective == "hierarchical_softmax":
         refuse_beside(["negatives"], "objective=hierarchical_softmax")
@@ -52,7 +61,10 @@ def main():
     texts = (
         line for path in FLAGS.input for line in text.read_every_text(path, FLAGS.text_column)
     )
-    corpus = baselines.read_word_corpus(texts, FLAGS.unit, FLAGS.min_count)
+    unit, split = FLAGS.unit, FLAGS.unit
+    if FLAGS.tokenizer_dir:
+        unit, split = "pieces", text.load_tokenizer(FLAGS.tokenizer_dir).tokens
+    corpus = baselines.read_word_corpus(texts, split, FLAGS.min_count)
     logging.info("%d words, %d of them different.", corpus.counts.sum(), len(corpus.words))
     entry_point.load_tensorflow()
     decisive = training_flags.decisive_flags() | dataclasses.asdict(settings)
@@ -61,7 +73,7 @@ def main():
         vectors = make_model(corpus, settings).train(run, {"input": corpus.fingerprint()})
         for name in ("vectors.txt", "vectors.bin"):
             vectors.save(run.path / name)
-    facts = {"unit": FLAGS.unit, "words": len(vectors), "corpus": int(corpus.counts.sum())}
+    facts = {"unit": unit, "words": len(vectors), "corpus": int(corpus.counts.sum())}
     write_json(run.path / "figures.json", facts)
     logging.info("The vectors are in %s.", run.path / "vectors.txt")
 

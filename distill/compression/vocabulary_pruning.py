@@ -62,6 +62,11 @@ def prune_vocabularies(models, tokenizer, texts, keep_tokens=None):
                 f"The tokens of this {model.name} are clustered by frequency, or of two "
                 "vocabularies, and so cannot be pruned; give another model."
             )
+        if getattr(config, "word_ngrams", 1) > 1:
+            raise InputError(
+                f"The n-grams of this {model.name} are known by their tokens' ids, which pruning "
+                "changes; give a model with word_ngrams=1."
+            )
         check_vocabulary(tokenizer, model)
         # RoBERTa's positions begin after the padding id, so that id must not change.
         if isinstance(config, RobertaConfig):

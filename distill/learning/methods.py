@@ -352,4 +352,9 @@ def _layers(layer_map, teacher, student):
         config.num_layers if config else len(model.output["attention_scores"])
         for model, config in models
     ]
+    if not counts[1]:
+        raise InputError(
+            f"The student, a {student.name}, has no layers to compare; learn from soft labels "
+            "alone, or give a student of another family."
+        )
     return resolve_layer_map(layer_map, *counts)

@@ -15,7 +15,10 @@ from tfnlp.models import TransformerConfig, build_model, config_by_name, config_
 from tfnlp.utils.errors import InputError
 
 # Axis of the vocabulary in weights that have one.
-TOKEN_AXES = {"embeddings/token_table": 0, "lm_output/kernel": 1, "lm_bias/bias": 0}
+TOKEN_AXES = {
+    **dict.fromkeys(("embeddings/token_table", "static_embeddings/token_table"), 0),
+    **{"lm_output/kernel": 1, "lm_bias/bias": 0},
+}
 # Such weights of an adaptive softmax, which clusters tokens by frequency.
 CLUSTERED = r"embeddings/table_\d+|lm_softmax/(table|bias)_\d+"
 
@@ -28,6 +31,7 @@ def student_config(
     family=None,
     size=None,
     intermediate_dim=None,
+    **fields,
 ):
     """Return the teacher's config with fewer layers, another width, or another family.
 
@@ -42,27 +46,32 @@ def student_config(
         size: one of `tfnlp.models.SIZES`; None for none.
         intermediate_dim: the inner width of the student's feed-forward networks; where None that
             of the size, or the same multiple of its width as the teacher's.
+        fields: further ones of a student's family; None for those that stay.
 
     Raises:
-        InputError: as `config_by_name`, if sizes do not fit each other, or if a network is
-            recurrent, which has other parts.
+        InputError: as `config_by_name`, if sizes do not fit each other, or if a transformer has
+            no size by name and a teacher of other parts.
     """
+    fields = {name: value for name, value in fields.items() if value is not None}
     default = teacher_config if family is None and size is None else config_by_name(family, size)
-    for side, config in (("teacher", teacher_config), ("student", default)):
-        if config.recurrent:
-            raise InputError(
-                f"The {side} is a recurrent network, but teacher and student must be "
-                "transformers; give one of another family."
-            )
-    fields = {"num_layers": num_layers, "hidden_dim": hidden_dim, "num_heads": num_heads}
+    shared = {name: getattr(teacher_config, name) for name in ("vocabulary_size", "pad_token_id")}
+    sizes = {"num_layers": num_layers, "hidden_dim": hidden_dim, "num_heads": num_heads}
+    if family and not default.attends:
+        fields |= sizes | shared | {"intermediate_dim": intermediate_dim}
+        return config_by_name(family, **fields)
+    if size is None and not teacher_config.attends:
+        raise InputError(
+            f"The teacher is a {teacher_config.model_type}, whose sizes a transformer cannot take "
+            "over; give the student a size, or a family such as lstm, textcnn or bag."
+        )
+    fields |= sizes
     if size is None:
-        fields = _scaled_sizes(teacher_config, **fields, same_family=family is None)
+        fields |= _scaled_sizes(teacher_config, **sizes, same_family=family is None)
     if intermediate_dim is not None:
         fields["intermediate_dim"] = intermediate_dim
     if family is None and size is None:
         return dataclasses.replace(teacher_config, **fields)
-    shared = ("vocabulary_size", "pad_token_id") + ("activation",) * (size is None)
-    fields |= {name: getattr(teacher_config, name) for name in shared}
+    fields |= shared | ({} if size else {"activation": teacher_config.activation})
     # Some families have positions for any length, so that max_length is None.
     if None not in (default.max_length, teacher_config.max_length):
         fields["max_length"] = teacher_config.max_length
@@ -124,7 +133,9 @@ def make_student(
     config = student_config(teacher_config, num_layers, **sizes)
     if tokenizer is not None:
         config = with_vocabulary(config, tokenizer)
-    layers = resolve_layer_map(layer_map, teacher_config.num_layers, config.num_layers)
+    layers = []
+    if config.attends:
+        layers = resolve_layer_map(layer_map, teacher_config.num_layers, config.num_layers)
     student = build_like(teacher, config)
     if initialize:
         initialize_student(student, teacher, layers, same_tokens=tokenizer is None)
@@ -142,13 +153,14 @@ def build_like(model, config, **options):
         options: as in `build_model`.
     """
     counted = model.head in ("classifier", "tagger")
+    attends = config.attends
     return build_model(
         config,
         model.head,
         model.output["logits"].shape[-1] if counted else None,
         hidden_states="hidden_states" in model.output,
-        attention_scores="attention_scores" in model.output,
-        attention_projections="queries" in model.output,
+        attention_scores=attends and "attention_scores" in model.output,
+        attention_projections=attends and "queries" in model.output,
         **options,
     )
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tfnlp.checkpoints import check_saves, load_model, save_model
-from tfnlp.configs import CELLS
 from tfnlp.models import FAMILIES, build_model, check_vocabulary, config_by_name
 from tfnlp.text import load_tokenizer
 from tfnlp.text.tokenizer_loading import kind_for, train_tokenizer
@@ -19,8 +18,9 @@ KINDS = {
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_model_from_scratch_and_its_tokenizer_come_back_from_their_folder(family, tmp_path):
-    sizes = {"num_layers": 1, "hidden_dim": 16}
-    sizes |= {} if family in CELLS else {"num_heads": 2}
+    attends, layers = config_by_name(family).attends, family not in ("textcnn", "bag")
+    sizes = {"hidden_dim": 16} | ({"num_layers": 1} if layers else {})
+    sizes |= {"num_heads": 2} if attends else {}
     model_type = config_by_name(family).model_type
     kind = kind_for(model_type)
     expected = next((k for k, families in KINDS.items() if family in families), "wordpiece")
@@ -34,8 +34,8 @@ def test_a_model_from_scratch_and_its_tokenizer_come_back_from_their_folder(fami
         pad_token_id=tokenizer.pad_token_id,
     )
     assert type(config) is FAMILIES[family]
-    assert (config.num_layers, config.hidden_dim) == (1, 16)
-    assert family in CELLS or config.intermediate_dim == 64
+    assert (config.num_layers, config.hidden_dim) == (int(layers), 16)
+    assert not attends or config.intermediate_dim == 64
     model = build_model(config, "classifier", 2)
     save_model(model, tmp_path, tokenizer=tokenizer)
     again, loaded = load_model(tmp_path, "classifier"), load_tokenizer(tmp_path)
@@ -67,6 +67,9 @@ def test_models_that_no_folder_describes_are_refused_before_training():
         ("lstm", {"bidirectional": True}, "classifier", {"memory": True}),
         ("lstm", {}, "causal_lm", {"block_size": 4}),
         ("lstm", {}, "causal_lm", {"attention_scores": True}),
+        ("textcnn", {}, "tagger", {}),
+        ("bag", {}, "answerer", {}),
+        ("textcnn", {}, "classifier", {"attention_projections": True}),
         ("xlnet", {}, "permutation_lm", {"attention_projections": True}),
     ],
 )

@@ -3,6 +3,12 @@
 import json
 import shutil
 
+import numpy as np
+
+from tfnlp.baselines import WordVectors
+from tfnlp.checkpoints import read_config
+from tfnlp.text import load_tokenizer
+
 SPLITS = ("train", "dev", "test")
 
 
@@ -13,6 +19,21 @@ def test_a_student_is_smaller_than_its_teacher(student, run):
     figures = json.loads((folder / "figures.json").read_text())
     assert figures["parameters"] < figures["teacher_parameters"]
     assert figures["share_of_teacher"] == figures["dev_accuracy"] / figures["teacher_dev_accuracy"]
+
+
+def test_a_recurrent_student_learns_from_its_own_words(teacher, corpus, run, tmp_path):
+    words = ["film", "plot", "fine", "dull"]
+    WordVectors(words, np.random.default_rng(0).normal(size=(4, 8))).save(tmp_path / "vectors.txt")
+    flags = [f"--teacher_dir={teacher[0] / 'best'}", *corpus, "--epochs=1", "--bidirectional"]
+    flags += ["--family=lstm", "--num_layers=1", f"--embeddings={tmp_path}/vectors.txt"]
+    done = run("distill_classifier", *flags, f"--output_dir={tmp_path}/run")
+    assert "4 of " in done.stderr
+    config = read_config(tmp_path / "run/best")
+    assert (config.cell, config.hidden_dim, config.bidirectional) == ("lstm", 8, True)
+    assert len(load_tokenizer(tmp_path / "run/best").vocabulary) == config.vocabulary_size
+    start = [*flags[:4], f"--output_dir={tmp_path}/a"]
+    done = run("distill_classifier", *start, "--family=bag", "--method=tinybert", status=2)
+    assert "The student, a bag, has no layers to compare" in done.stderr
 
 
 def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):

@@ -12,7 +12,9 @@ import pytest
 import safetensors.numpy
 
 from tests.recipes.shell import command
+from tfnlp.baselines import WordVectors
 from tfnlp.checkpoints import read_config
+from tfnlp.text import load_tokenizer
 
 
 def test_a_recurrent_classifier_from_scratch_reads_both_ways(corpus, run, tmp_path):
@@ -26,6 +28,28 @@ def test_a_recurrent_classifier_from_scratch_reads_both_ways(corpus, run, tmp_pa
     run("export_tflite", f"--model_dir={tmp_path}/run/best", f"--output_dir={tmp_path}/export")
     done = run("finetune_classifier", *flags, "--num_heads=2", "--output_dir=a", status=2)
     assert "--num_heads=2 is no field of the family gru" in done.stderr
+
+
+def test_a_convolutional_network_starts_from_word_vectors_and_keeps_them(corpus, run, tmp_path):
+    # Words of the reviews, and one that BERT's tokenizer would split.
+    words = ["film", "plot", "fine", "dull", "don't"]
+    vectors = WordVectors(words, np.random.default_rng(0).normal(size=(5, 8)))
+    vectors.save(tmp_path / "vectors.bin")
+    flags = [*corpus, "--family=textcnn", "--channels=static", "--learning_rate=1e-2"]
+    flags += [f"--embeddings={tmp_path}/vectors.bin", "--epochs=2", "--max_length=32"]
+    done = run("finetune_classifier", *flags, f"--output_dir={tmp_path}/run")
+    assert "4 of " in done.stderr and "% of all tokens of the training texts" in done.stderr
+    best = tmp_path / "run/best"
+    tokenizer, config = load_tokenizer(best), read_config(best)
+    assert (config.channels, config.hidden_dim) == ("static", 8)
+    table = safetensors.numpy.load_file(best / "model.safetensors")
+    table = table["textcnn.embeddings.token_table"]
+    for word in words[:4]:
+        np.testing.assert_array_equal(table[tokenizer.token_id(word)], vectors[word])
+    assert "don't" not in tokenizer.vocabulary
+    run("export_tflite", f"--model_dir={best}", f"--output_dir={tmp_path}/export")
+    done = run("predict", f"--model={tmp_path}/export/model.tflite", "--text=a fine film")
+    assert "positive" in done.stdout or "negative" in done.stdout
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])

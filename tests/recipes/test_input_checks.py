@@ -16,6 +16,7 @@ FILES = {
     "choices.tsv": "prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t2\n",
     "tags.conll": "the\tO\nfilm\tnoun\n\n",
     "broken.json": '{"data": [}',
+    "vectors.bin": f"2 3\nfilm {12 * ' '}\npoor {12 * ' '}\n",  # 4 bytes a number
 }
 HAS = "other.tsv has no column {!r}; its header (line 1) has sentence1, label."
 ONE_CLASS = (
@@ -32,6 +33,15 @@ CASES = {
         "fine.tsv --ema_decay=1": "--ema_decay=1.0 must be below 1",
         "fine.tsv --num_heads=3": "--num_heads=3 does not divide --hidden_dim=256",
         "fine.tsv --family=gru --num_heads=2": "--num_heads=2 is no field of the family gru",
+        "fine.tsv --family=bag --num_layers=2": "--num_layers=2 is no field of the family bag",
+        "fine.tsv --channels=static": "--channels=static is no field of the family bert",
+        "fine.tsv --family=textcnn --channels=static": "give them by --embeddings",
+        "fine.tsv --embeddings={d}/vectors.bin": "vectors.bin has no effect on a transformer",
+        "fine.tsv --embeddings=no.txt --family=bag": "no.txt does not exist",
+        "fine.tsv --family=lstm --embeddings={d}/vectors.bin --hidden_dim=4": (
+            "--hidden_dim=4 is not 3, the width of the vectors of --embeddings={d}/vectors.bin"
+        ),
+        "fine.tsv --model_dir=a --embeddings={d}/vectors.bin": "--embeddings={d}/vectors.bin has",
         "fine.tsv --size=huge": "--size=huge is unknown; use one of bert_base, bert_large",
         "fine.tsv --size=transformer_big": "--size=transformer_big is of a translator;",
         "fine.tsv --tokenizer_dir=a --vocabulary_size=99": "--vocabulary_size=99 has no effect",
@@ -62,6 +72,7 @@ CASES = {
     "finetune_tagger": {
         "tags.conll": "line 2: tag 'noun' is not one of O, B-x",
         "tags.conll --model_dir=m --family=bert": "--family=bert has no effect beside --model_dir",
+        "tags.conll --labels=O,noun --family=bag": "head='tagger' does not fit the family 'bag'",
         "tags.conll --family=distilbret": (
             "--family=distilbret is unknown (did you mean distilbert?); use one of bert, roberta,"
         ),
@@ -69,6 +80,10 @@ CASES = {
     "finetune_answerer": {"broken.json": "broken.json"},
     "distill_classifier": {
         "fine.tsv --monitor=f1": ONE_CLASS,
+        "fine.tsv --family=lstm --num_heads=2": "--num_heads=2 is no field of the family lstm",
+        "fine.tsv --family=textcnn --num_layers=2": "--num_layers=2 is no field of the family",
+        "fine.tsv --family=bag --channels=static": "--channels=static is no field of the family",
+        "fine.tsv --family=bag --embeddings={d}/vectors.bin --keep_tokens=9": "--keep_tokens=9 ",
     },
     "distill_regression": {
         "other.tsv --pair_column=": "--score_column=score: {d}/" + HAS.format("score")

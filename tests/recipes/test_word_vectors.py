@@ -3,6 +3,8 @@
 import pytest
 
 from tests.recipes.refusals import check_refusals, refusals
+from tfnlp.baselines import WordVectors
+from tfnlp.text import load_tokenizer, train_wordpiece
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +47,16 @@ def test_vectors_are_trained_and_scored(method, texts, run, tmp_path):
         "odd one out: "
     )
     assert (tmp_path / "map.png").stat().st_size > 1000
+
+
+def test_pieces_of_a_tokenizer_are_words(texts, run, tmp_path):
+    train_wordpiece(["cat", "dog", "dot"] * 9, 40).save(tmp_path / "tokenizer")
+    flags = [f"--input={texts}", f"--tokenizer_dir={tmp_path}/tokenizer", "--dim=4", "--epochs=1"]
+    run("train_word_vectors", *flags, f"--output_dir={tmp_path}/vectors")
+    vectors = WordVectors.load(tmp_path / "vectors/vectors.bin")
+    assert {"cat", "[UNK]"} <= {*vectors.words} and "bus" not in vectors
+    tokenizer = load_tokenizer(tmp_path / "tokenizer")
+    assert {*vectors.words} <= {*tokenizer.vocabulary}
 
 
 def test_bad_flags_are_told_without_tensorflow(texts, tmp_path):

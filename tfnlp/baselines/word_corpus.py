@@ -54,19 +54,20 @@ def read_word_corpus(texts, unit="words", min_count=5):
     Args:
         texts: an iterable of strings, read once.
         unit: "words" (runs of letters and digits, in lower case), "spaces" (as they are between
-            spaces) or "morphemes" (Korean).
+            spaces), "morphemes" (Korean), or a function from a text to a list of words.
         min_count: how often a word of the vocabulary occurs at least.
 
     Raises:
         InputError: for an unknown unit, or if no text has two words that occur `min_count` times.
     """
-    if unit not in SPLITTERS:
+    if not callable(unit) and unit not in SPLITTERS:
         raise unknown_name("unit", unit, SPLITTERS)
+    split = unit if callable(unit) else SPLITTERS[unit]
     first_ids = collections.defaultdict(lambda: len(first_ids))
     counts = array.array("q")
     with tempfile.TemporaryFile() as file:
         for text in progress_bar(texts, desc="words", unit="text"):
-            ids = array.array("i", [first_ids[word] for word in SPLITTERS[unit](text)])
+            ids = array.array("i", [first_ids[word] for word in split(text)])
             counts.extend([0] * (len(first_ids) - len(counts)))
             for i in ids:
                 counts[i] += 1

@@ -23,6 +23,8 @@ FAMILIES = LazyDictionary(
         "gpt2": "tfnlp.checkpoints.gpt_map:GPT2",
         "recurrent": "tfnlp.checkpoints.recurrent_map:RECURRENT",
         "recurrent_translator": "tfnlp.checkpoints.recurrent_map:RECURRENT_TRANSLATOR",
+        "textcnn": "tfnlp.checkpoints.word_model_map:TEXTCNN",
+        "bag": "tfnlp.checkpoints.word_model_map:BAG",
         "marian": "tfnlp.checkpoints.marian_map:MARIAN",
         "pegasus": "tfnlp.checkpoints.marian_map:PEGASUS",
     }

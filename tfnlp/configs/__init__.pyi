@@ -25,4 +25,7 @@ from .sizes import SIZES as SIZES
 from .sizes import config_by_name as config_by_name
 from .transformer_config import TransformerConfig as TransformerConfig
 from .transformer_xl_config import TransformerXLConfig as TransformerXLConfig
+from .word_model_config import CHANNELS as CHANNELS
+from .word_model_config import BagConfig as BagConfig
+from .word_model_config import TextCnnConfig as TextCnnConfig
 from .xlnet_config import XLNetConfig as XLNetConfig

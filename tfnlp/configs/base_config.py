@@ -28,14 +28,15 @@ class Pooling:
 
     Args:
         token: "first" for the first token's state, "last" for the last real token's; "ends" for
-            those of a recurrent network of two directions, each where it stopped reading.
+            those of a recurrent network of two directions, each where it stopped reading; None
+            where the encoder itself gives the vector.
         activation: of the dense layer on it; None for no such layer.
         pretrained: whether the dense layer belongs to the encoder, not to a head.
         dropout_before: whether a classifier has dropout before the dense layer too.
         bare: whether a classifier is a product with the vector alone, as GPT's is.
     """
 
-    token: str = "first"
+    token: str | None = "first"
     activation: str | None = "tanh"
     pretrained: bool = False
     dropout_before: bool = False
@@ -66,6 +67,12 @@ class BaseConfig:
     has_memory: ClassVar[bool] = False
     # True if that memory is a recurrent network's state, and so of fixed length.
     recurrent: ClassVar[bool] = False
+    # True if it is a transformer, whose blocks attend.
+    attends: ClassVar[bool] = True
+    # True if it gives a vector of the whole text alone, and so has heads for whole texts alone.
+    whole_texts: ClassVar[bool] = False
+    # Largest norm of the weights of each class in a classifier's last layer; None for any.
+    max_norm: ClassVar[float | None] = None
     # True if attention heads can have any size, and so be pruned.
     any_head_dim: ClassVar[bool] = False
     # True if it is pretrained on pairs of texts too, and so can have the head "pretraining".
@@ -186,8 +193,8 @@ def check_head(config, head, num_classes=None):
     """Raise an InputError for a head that the family cannot have, or one without classes."""
     heads = [config.language_model]
     if config.language_model != "sequence_to_sequence":
-        heads += ["classifier", "tagger", "answerer", "chooser"]
-        heads += ["discriminator"] * (not config.recurrent)
+        heads += ["classifier", *["tagger", "answerer"] * (not config.whole_texts), "chooser"]
+        heads += ["discriminator"] * config.attends
         heads += ["pretraining"] * config.pretrained_on_pairs
     if head not in (None, *heads):
         raise InputError(

@@ -58,6 +58,7 @@ class RecurrentConfig(BaseConfig):
     model_type: ClassVar[str] = "recurrent"
     max_length: ClassVar[None] = None
     recurrent: ClassVar[bool] = True
+    attends: ClassVar[bool] = False
 
     def __post_init__(self):
         _check_recurrent(self)
@@ -145,6 +146,7 @@ class RecurrentTranslatorConfig(BaseConfig):
     max_length: ClassVar[None] = None
     classifier_dropout: ClassVar[None] = None
     recurrent: ClassVar[bool] = True
+    attends: ClassVar[bool] = False
     language_model: ClassVar[str] = "sequence_to_sequence"
 
     def __post_init__(self):

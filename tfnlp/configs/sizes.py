@@ -23,6 +23,8 @@ FAMILIES = LazyDictionary(
         "rnn": "tfnlp.configs:RecurrentConfig",
         "lstm": "tfnlp.configs:RecurrentConfig",
         "gru": "tfnlp.configs:RecurrentConfig",
+        "textcnn": "tfnlp.configs:TextCnnConfig",
+        "bag": "tfnlp.configs:BagConfig",
     }
 )
 # Families that make a text of another, which have no heads of encoders.
@@ -34,7 +36,7 @@ ENCODER_DECODERS = LazyDictionary(
 )
 # The first four fields of a config.
 _SHAPE = ("num_layers", "num_heads", "hidden_dim", "intermediate_dim")
-# Defaults of a transformer without a size; recurrent networks have 2 layers of width 256.
+# Defaults of a transformer without a size; other families have those of their configs.
 SMALL = dict(zip(_SHAPE, (4, 4, 256, 1024), strict=True))
 
 
@@ -115,7 +117,7 @@ def config_by_name(family=None, size=None, **fields):
 
     Args:
         family: one of `FAMILIES` or `ENCODER_DECODERS`; that of the size if None, "bert"
-            without either. A family alone has 4 layers of width 256, a recurrent network 2.
+            without either. A transformer alone has 4 layers of width 256.
         size: one of `SIZES`; None for none.
         fields: of the config, instead of the size's own; None for those that stay. A
             `hidden_dim` alone has an `intermediate_dim` of four times as much.
@@ -127,7 +129,7 @@ def config_by_name(family=None, size=None, **fields):
     families = FAMILIES | ENCODER_DECODERS
     family, size = _checked_name("family", family, families), _checked_name("size", size, SIZES)
     kind = families[family or "bert"]
-    config = SIZES[size] if size else kind() if kind.recurrent else kind(**SMALL)
+    config = SIZES[size] if size else kind(**SMALL) if kind.attends else kind()
     if family and type(config) is not kind:
         raise InputError(f"size={size} is of another family than family={family}; leave one out.")
     fields = {name: value for name, value in fields.items() if value is not None}

@@ -10,3 +10,5 @@ from .text_model import config_of as config_of
 from .text_model import max_positions as max_positions
 from .text_model import submodel as submodel
 from .text_model import token_axes as token_axes
+from .vector_start import share_of_tokens as share_of_tokens
+from .vector_start import start_from_vectors as start_from_vectors

@@ -29,6 +29,8 @@ ENCODERS = LazyDictionary(
         "gpt": "tfnlp.models.gpt:encode_gpt",
         "gpt2": "tfnlp.models.gpt:encode_gpt2",
         "recurrent": "tfnlp.models.recurrent:encode_recurrent",
+        "textcnn": "tfnlp.models.word_models:encode_textcnn",
+        "bag": "tfnlp.models.word_models:encode_bag",
     }
 )
 # Functions from sources and targets to outputs, and the states of both, by encoder-decoder.
@@ -152,7 +154,7 @@ def _encode(config, head, inputs, options, **shared):
     states, further, *memory = encode(config, texts, options, **shared)
     outputs = {"sequence_output": states[-1], "hidden_states": states} | further
     is_whole_text = head in ("classifier", "chooser", "pretraining")
-    if is_whole_text or (head is None and config.pooling.pretrained):
+    if config.pooling.token and (is_whole_text or (head is None and config.pooling.pretrained)):
         outputs["pooled_output"] = heads.pool(config, states[-1], texts["padding_mask"], head)
     return outputs | ({"memory": memory[0]} if "memory" in inputs else {})
 
@@ -239,10 +241,10 @@ def _check_options(config, head, options, memory):
     """Raise an InputError for an option that the family or the head cannot have."""
     refused = {
         f"memory={memory}": memory and (not config.has_memory or head == "chooser"),
-        f"block_size={options.block_size}": config.recurrent and options.block_size,
-        "attention_scores=True": config.recurrent and options.attention_scores,
+        f"block_size={options.block_size}": not config.attends and options.block_size,
+        "attention_scores=True": not config.attends and options.attention_scores,
         "attention_projections=True": options.attention_projections
-        and (config.recurrent or head == "permutation_lm"),
+        and (not config.attends or head == "permutation_lm"),
     }
     for option in filter(refused.get, refused):
         raise InputError(

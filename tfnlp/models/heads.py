@@ -38,12 +38,14 @@ def classify(config, pooled, num_classes, dropout):
 
     Devlin et al. 2019, section 4.1: dropout, then one dense layer. Where the family's `pooling` is
     bare (GPT, Transformer-XL), there is no bias, as in `transformers`: a regression then cannot
-    begin at the mean of the labels.
+    begin at the mean of the labels. Of a family with a `max_norm` the weights of each class are
+    rescaled after each step to at most that norm, as in the code of Kim 2014.
     """
     if config.pooling.bare:
         return _dense(config, num_classes, "classifier", use_bias=False)(pooled)
     x = keras.layers.Dropout(dropout, name="classifier_dropout")(pooled)
-    return _dense(config, num_classes, "classifier")(x)
+    constraint = config.max_norm and keras.constraints.MaxNorm(config.max_norm, axis=0)
+    return _dense(config, num_classes, "classifier", kernel_constraint=constraint)(x)
 
 
 def tag(config, x, num_classes):
@@ -139,12 +141,12 @@ def discriminate(config, x):
     return _dense(config, 1, "discriminator")(transform(x))[..., 0]
 
 
-def _dense(config, units, name, use_bias=True):
+def _dense(config, units, name, **options):
     # Logits stay in float32 so that the loss is exact under mixed precision.
     return keras.layers.Dense(
         units,
-        use_bias=use_bias,
         kernel_initializer=head_initializer(config),
         dtype="float32",
         name=name,
+        **options,
     )

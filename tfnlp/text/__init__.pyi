@@ -26,6 +26,7 @@ from .tokenizer_loading import tokenizer_statistics as tokenizer_statistics
 from .tokenizer_loading import train_tokenizer as train_tokenizer
 from .unigram import UnigramTokenizer as UnigramTokenizer
 from .unigram import train_unigram as train_unigram
+from .word_vocabulary import word_tokenizer as word_tokenizer
 from .wordpiece import WordPieceTokenizer as WordPieceTokenizer
 from .wordpiece import train_wordpiece as train_wordpiece
 from .words import WordSplitter as WordSplitter

@@ -14,7 +14,7 @@ FILES = (
 )
 # Families that work with any tokenizer; tfnlp lacks the original kind of the last two.
 ANY_TOKENIZER = (
-    *("marian", "pegasus", "recurrent", "recurrent_translator"),
+    *("marian", "pegasus", "recurrent", "recurrent_translator", "textcnn", "bag"),
     *("transfo-xl", "openai-gpt"),
 )
 

@@ -79,6 +79,10 @@ class WordPieceTokenizer(Tokenizer):
         settings = {field: stored[name] for field, name in cls.fields.items() if name in stored}
         return {"vocabulary": sorted(ids, key=ids.get)}, settings
 
+    def split_words(self, text):
+        """Return the words of a text, normalised, before they are split into pieces."""
+        return _split_words(self._engine, text)
+
     def files(self):
         """Return vocab.txt and tokenizer.json, {file name: text}."""
         # `transformers` reads "[MASK]" in a text as the token. BERT's own tokenizer, the
@@ -134,12 +138,16 @@ def _alphabet(engine, texts, limit):
     """
     counts, continuing = collections.Counter(), set()
     for text in texts:
-        normal = engine.normalizer.normalize_str(text)
-        for word, _ in engine.pre_tokenizer.pre_tokenize_str(normal):
+        for word in _split_words(engine, text):
             counts.update(word)
             continuing.update(word[1:])
     most = sorted(counts, key=lambda c: (-counts[c], c))[: min(limit, MAX_ALPHABET)]
     return sorted(most), sorted(continuing.intersection(most))
+
+
+def _split_words(engine, text):
+    normal = engine.normalizer.normalize_str(text)
+    return [word for word, _ in engine.pre_tokenizer.pre_tokenize_str(normal)]
 
 
 def bert_normalizer(lowercase, strip_accents, split_cjk):

@@ -16,6 +16,7 @@ from distill.compression.vocabulary_pruning import (
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import (
     AlbertConfig,
+    BagConfig,
     BertConfig,
     DebertaV2Config,
     ElectraConfig,
@@ -200,6 +201,13 @@ def test_clustered_tokens_are_refused(texts, tokenizers):
     config = TransformerXLConfig(vocabulary_size=tokenizer.vocabulary_size, cutoffs=(9,), **SIZES)
     model = build_model(dataclasses.replace(config, max_length=None))
     with pytest.raises(InputError, match="are clustered by frequency"):
+        prune_vocabulary(model, tokenizer, texts)
+
+
+def test_n_grams_are_not_pruned(texts, tokenizers):
+    tokenizer = tokenizers["wordpiece", None]
+    model = build_model(BagConfig(tokenizer.vocabulary_size, 4, word_ngrams=2), "classifier", 2)
+    with pytest.raises(InputError, match="give a model with word_ngrams=1"):
         prune_vocabulary(model, tokenizer, texts)
 
 

@@ -40,6 +40,9 @@ def config_of(name, tokenizer):
         own = {"num_layers": 2, "hidden_dim": 32, "initializer_range": 0.2}
         own |= {"cell": name, "bidirectional": name != "gru"}
         return RecurrentConfig(tokenizer.vocabulary_size, **own)
+    if name in ("textcnn", "bag"):
+        own = {"channels": "multichannel"} if name == "textcnn" else {"word_ngrams": 3}
+        return FAMILIES[name](tokenizer.vocabulary_size, hidden_dim=32, **own)
     config = FAMILIES[name](vocabulary_size=tokenizer.vocabulary_size, **SIZES)
     if name in ("albert", "electra"):
         config = dataclasses.replace(config, embedding_dim=16)

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from distill.learning.methods import make_terms
 from distill.learning.student import (
     initialize_student,
     make_student,
@@ -17,6 +18,8 @@ from tfnlp.models import (
     DebertaV2Config,
     DistilBertConfig,
     Gpt2Config,
+    RecurrentConfig,
+    TextCnnConfig,
     TransformerConfig,
     TransformerXLConfig,
     XLNetConfig,
@@ -185,9 +188,26 @@ def test_students_of_a_pruned_model_keep_its_heads(tiny_config):
     assert student.get_layer("encoder_0").attention.key_dim == 4
 
 
-def test_a_recurrent_student_is_refused(tiny_config):
-    with pytest.raises(InputError, match="The student is a recurrent network"):
-        student_config(tiny_config, 1, family="gru")
+def test_a_student_without_attention_has_the_sizes_of_its_family(tiny_config):
+    vocabulary = {"vocabulary_size": tiny_config.vocabulary_size}
+    gru = student_config(tiny_config, 1, family="gru", hidden_dim=8, bidirectional=True)
+    assert gru == RecurrentConfig(
+        cell="gru", num_layers=1, hidden_dim=8, bidirectional=True, **vocabulary
+    )
+    cnn = student_config(tiny_config, family="textcnn", channels="static", word_ngrams=None)
+    assert cnn == TextCnnConfig(channels="static", **vocabulary)
+    teacher = build_model(tiny_config, "classifier", 2, hidden_states=True, attention_scores=True)
+    # Its tokens may start as the teacher's do.
+    student = make_student(teacher, family="bag", hidden_dim=tiny_config.hidden_dim)
+    assert "hidden_states" in student.output and "attention_scores" not in student.output
+    tables = [model.get_layer("embeddings").token_table for model in (teacher, student)]
+    np.testing.assert_array_equal(*tables)
+    with pytest.raises(InputError, match="The student, a bag, has no layers to compare"):
+        make_terms("tinybert", teacher, student)
+    with pytest.raises(InputError, match="num_layers=1 is no field of the family textcnn"):
+        student_config(tiny_config, 1, family="textcnn")
+    with pytest.raises(InputError, match="The teacher is a textcnn, whose sizes a transformer"):
+        student_config(cnn, family="bert")
 
 
 TRANSLATOR = TransformerConfig(

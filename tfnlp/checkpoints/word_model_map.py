@@ -1,0 +1,38 @@
+"""Folder format of convolutional networks and bags with tfnlp's names."""
+
+from tfnlp.checkpoints.family import Family, of_head
+from tfnlp.checkpoints.recurrent_map import own_fields, same
+from tfnlp.configs import BagConfig, TextCnnConfig
+
+_CLASSIFIER = of_head(same("classifier/kernel", "classifier/bias"))
+
+
+def _decode(ours, fields):
+    if "filter_widths" in ours:
+        ours["filter_widths"] = tuple(ours["filter_widths"])
+    return ours
+
+
+def _family(config, stem, *paths):
+    return Family(
+        model_type=config.model_type,
+        config=config,
+        prefix=f"{config.model_type}.",
+        fields=own_fields(config),
+        encoder=same("embeddings/token_table", *paths),
+        heads={"classifier": _CLASSIFIER, "chooser": _CLASSIFIER},
+        architectures={
+            None: f"{stem}Model",
+            "classifier": f"{stem}ForSequenceClassification",
+            "chooser": f"{stem}ForMultipleChoice",
+        },
+        decode=_decode,
+    )
+
+
+TEXTCNN = _family(
+    TextCnnConfig,
+    "TextCnn",
+    *("static_embeddings/token_table", "convolution_{}/kernel", "convolution_{}/bias"),
+)
+BAG = _family(BagConfig, "Bag", "ngram_embeddings/token_table")

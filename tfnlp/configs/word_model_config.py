@@ -1,0 +1,98 @@
+"""Configs of the models that pool word vectors without recurrence or attention: CNNs and bags."""
+
+import dataclasses
+from typing import ClassVar
+
+from tfnlp.configs.base_config import BaseConfig, Pooling
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import check_at_least, check_settings, setting
+
+CHANNELS = ("non_static", "static", "multichannel")
+# An id times this number stays below 2**31 for two million ids.
+HASH_FACTOR = 1009
+MAX_IDS = 2**31 // HASH_FACTOR - 1
+
+
+@dataclasses.dataclass(frozen=True)
+class WordModelConfig(BaseConfig):
+    """Fields of both; each child has further ones.
+
+    Args:
+        vocabulary_size: V, the number of tokens.
+        hidden_dim: D, the width of the token vectors.
+        dropout: applied to the vector of a text, before a head's last layer.
+        initializer_range: standard deviation of fresh token vectors and heads.
+        pad_token_id: the id that pads a batch.
+
+    Raises:
+        InputError: for a setting out of its bounds.
+    """
+
+    vocabulary_size: int = 30522
+    hidden_dim: int = 300
+    dropout: float = 0.0
+    initializer_range: float = 0.1
+    pad_token_id: int = 0
+
+    num_layers: ClassVar[int] = 0
+    max_length: ClassVar[None] = None
+    classifier_dropout: ClassVar[None] = None
+    tie_embeddings: ClassVar[bool] = False
+    attends: ClassVar[bool] = False
+    whole_texts: ClassVar[bool] = True
+    language_model: ClassVar[None] = None
+    pooling: ClassVar[Pooling] = Pooling(None, None)
+
+    def __post_init__(self):
+        check_settings(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class TextCnnConfig(WordModelConfig):
+    """The sizes and rates of a convolutional network over word vectors (Kim 2014).
+
+    Args: those of `WordModelConfig`, and
+        channels: whether the token vectors are trained ("non_static", and CNN-rand where they
+            start at random), stay as they start ("static"), or are there twice, trained in one
+            channel and not in the other ("multichannel").
+        filter_widths: the numbers of tokens in a window.
+        num_filters: the feature maps of each width.
+        max_norm: the largest norm of the last layer's weights for a class; None for any.
+    """
+
+    dropout: float = 0.5
+    channels: str = setting("non_static", "Training of word vectors.", choices=CHANNELS)
+    filter_widths: tuple = (3, 4, 5)
+    num_filters: int = 100
+    max_norm: float | None = 3.0
+
+    model_type: ClassVar[str] = "textcnn"
+
+    def __post_init__(self):
+        super().__post_init__()
+        for width in self.filter_widths:
+            check_at_least(1, filter_widths=width)
+
+
+@dataclasses.dataclass(frozen=True)
+class BagConfig(WordModelConfig):
+    """The sizes and rates of a bag of words and of their n-grams (Joulin et al. 2017, fastText).
+
+    Args: those of `WordModelConfig`, and
+        word_ngrams: the longest n-gram of tokens that has a vector; 1 for tokens alone.
+        buckets: the number of vectors that n-grams share by their hash.
+    """
+
+    hidden_dim: int = 100
+    word_ngrams: int = setting(1, "Longest n-gram of tokens that has a vector.", low=1)
+    buckets: int = setting(50_000, "Vectors that n-grams share.", low=1, high=MAX_IDS)
+
+    model_type: ClassVar[str] = "bag"
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.word_ngrams > 1 and self.vocabulary_size > MAX_IDS:
+            raise InputError(
+                f"vocabulary_size={self.vocabulary_size} must be at most {MAX_IDS} with "
+                f"word_ngrams={self.word_ngrams}, whose hash has 32 bits."
+            )
