@@ -2,7 +2,7 @@
 
 from absl import flags
 
-from recipes import compression_flags, model_flags, training_flags
+from recipes import compression_flags, entity_flags, model_flags, training_flags
 from recipes.command_line import group
 from tfnlp import training
 
@@ -13,6 +13,7 @@ def define_flags():
     """Define the flags of the model, the training and its compression."""
     model_flags.define_model_flags()
     training_flags.define_training_flags(epochs=3, learning_rate=5e-5)
+    entity_flags.define_flags()
     define_adversarial_flags()
     compression_flags.define_training_flags()
 
@@ -47,10 +48,13 @@ def finetune(task, texts, train, dev, test):
         texts: the training texts, to train a tokenizer on.
         train, dev, test: the examples; those of the test may be None.
     """
+    entities = entity_flags.read_entities()
     config, run = training_flags.start_run()
     with training.make_strategy(FLAGS.strategy).scope():
         model, tokenizer = model_flags.make_model(task, texts)
         model_flags.keep_tokenizer(run, tokenizer)
+        tokenizer = entity_flags.find_entities(tokenizer, entities)
+        model = entity_flags.add_entities(model, entities)
         model_flags.check_fit(model, tokenizer)
         regularizer = make_regularizer(model, task)
         with compression_flags.rounding(model):

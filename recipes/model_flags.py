@@ -6,7 +6,7 @@ from absl import flags, logging
 
 import tfnlp
 from recipes.command_line import group, refuse_beside
-from tfnlp import checkpoints, configs, text, training
+from tfnlp import checkpoints, configs, knowledge, text, training
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -113,7 +113,7 @@ def make_model(task, texts):
             raises one.
     """
     if FLAGS.model_dir:
-        tokenizer = text.load_tokenizer(FLAGS.model_dir)
+        tokenizer = knowledge.load_entity_tokenizer(FLAGS.model_dir)
         model = checkpoints.load_model(
             FLAGS.model_dir, task.head, task.num_classes, block_size=FLAGS.block_size
         )
@@ -138,7 +138,8 @@ def read_start(read_texts, writes=False):
     """
     if not FLAGS.model_dir:
         return _from_scratch(read_texts, writes)
-    return checkpoints.read_config(FLAGS.model_dir), text.load_tokenizer(FLAGS.model_dir)
+    tokenizer = knowledge.load_entity_tokenizer(FLAGS.model_dir)
+    return checkpoints.read_config(FLAGS.model_dir), tokenizer
 
 
 def _from_scratch(read_texts, writes=False):
