@@ -12,8 +12,9 @@ def write_wordnet(folder, nouns):
     """
     folder.mkdir(parents=True, exist_ok=True)
     for part in PARTS:
-        for name in (f"data.{part}", f"index.{part}", f"{part}.exc"):
-            (folder / name).write_text("")
+        for name in (f"data.{part}", f"index.{part}"):
+            (folder / name).write_text("  1 a licence\n")
+        (folder / f"{part}.exc").write_text("mice mouse\n")
     data, index = "", ""
     for noun in nouns:
         above = f"001 @ {0:08d} n 0000" if data else "000"

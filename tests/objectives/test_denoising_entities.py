@@ -11,7 +11,7 @@ from tfnlp.objectives.denoising_entities import candidates_of
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 
-LETTERS = "bcdefghijklmnopq"
+LETTERS = "bcdefghjklmnopqr"
 PLAIN = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS])
 TOKENIZER = EntityTokenizer.of(PLAIN, {letter: i + 1 for i, letter in enumerate(LETTERS[:10])})
 
@@ -46,7 +46,7 @@ def test_candidates_are_the_entities_of_each_text():
     assert labels.tolist() == [
         *([-100, 1, 0, 1, -100], [-100] * 5, [0, -100, -100, -100, 1]),
     ]
-    assert candidates_of(np.zeros((2, 3), "int32"))[0].tolist() == [[0], [0]]
+    assert candidates_of(np.zeros((2, 3), "int32"))[0].tolist() == [[0, 0], [0, 0]]
 
 
 def test_batches_have_the_entities_of_the_text_before_it_is_masked():

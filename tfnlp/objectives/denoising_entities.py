@@ -84,14 +84,9 @@ class DenoisingEntities(Objective):
         candidates = keras.Input((None,), dtype="int32", name=CANDIDATES)
         table = model.get_layer("entity_embeddings")
         linear = keras.layers.Dense(table.output_dim, name="entity_predictor")
-        states = linear(model.output["sequence_output"])  # (B, L, E)
-        logits = ops.matmul(states, ops.transpose(table(candidates), (0, 2, 1)))  # (B, L, C)
-        logits = ops.cast(logits, "float32")
-        is_real = ops.expand_dims(candidates > 0, 1)
-        outputs = {
-            "logits": predicting.output["logits"],
-            "entity_logits": ops.where(is_real, logits, -1e9),
-        }
+        score = CandidateScores(dtype="float32", name="candidate_scores")
+        logits = score(linear(model.output["sequence_output"]), table(candidates), candidates)
+        outputs = {"logits": predicting.output["logits"], "entity_logits": logits}
         inputs = predicting.input | {CANDIDATES: candidates}
         return keras.Model(inputs, outputs, name=model.name)
 
@@ -139,6 +134,20 @@ class DenoisingEntities(Objective):
         }
 
 
+class CandidateScores(keras.layers.Layer):
+    """Products of states (B, L, E) with candidates' vectors (B, C, E), to (B, L, C).
+
+    Those of the candidates (B, C) with the id 0, which are padding, are -1e9.
+    """
+
+    def call(self, states, vectors, candidate_ids):
+        scores = ops.matmul(states, ops.transpose(vectors, (0, 2, 1)))
+        return ops.where(candidate_ids[:, None] > 0, scores, -1e9)
+
+    def compute_output_shape(self, states_shape, vectors_shape, candidate_ids_shape):
+        return (*states_shape[:-1], vectors_shape[1])
+
+
 class DenoisingBatches(MaskedBatches):
     """Batches of masked texts with noisy `entity_ids`, (B, L), and `candidate_ids`, (B, C).
 
@@ -184,10 +193,10 @@ def candidates_of(entity_ids):
 
     Returns:
         The entities, (B, C) int32, in ascending order, 0 where a text has fewer, and the places,
-        (B, L) int32, -100 at tokens without an entity. C is at least 1.
+        (B, L) int32, -100 at tokens without an entity. C is at least 2, as a softmax needs.
     """
     rows = [np.unique(row[row > 0]) for row in entity_ids]
-    candidates = np.zeros((len(rows), max(1, *map(len, rows))), "int32")
+    candidates = np.zeros((len(rows), max(2, *map(len, rows))), "int32")
     labels = np.full(entity_ids.shape, IGNORED, "int32")
     for i, row in enumerate(rows):
         candidates[i, : len(row)] = row
