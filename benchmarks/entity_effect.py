@@ -79,8 +79,10 @@ def load_denoised(entities, task):
     folder = pathlib.Path(FLAGS.output_dir) / "denoising"
     if not (folder / "best/config.json").exists():
         objective = objectives.DenoisingEntities()
-        model, tokenizer = start(entities, objective)
-        corpus = objectives.open_corpus([FLAGS.corpus], tokenizer, "lines")
+        model, tokenizer = start(entities, objective.masked_lm)
+        corpus = objectives.open_corpus(
+            [FLAGS.corpus], tokenizer, "lines", text_column=FLAGS.text_column
+        )
         config = training.TrainingConfig(epochs=1, learning_rate=1e-4)
         training.Pretraining(
             objective,
