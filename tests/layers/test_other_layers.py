@@ -61,7 +61,7 @@ def recurrent_model():
 
 def knowledge_model():
     shapes = {"tokens": (None, 8), "entities": (None, 6), "entity_mask": (None,)}
-    inputs = {name: keras.Input(shape) for name, shape in shapes.items()}
+    inputs = {name: keras.Input(shape, name=name) for name, shape in shapes.items()}
     block = layers.KnowledgeBlock(2, 12, num_entity_heads=3)
     x, entities = block(inputs["tokens"], inputs["entities"], entity_mask=inputs["entity_mask"])
     fuse = layers.KnowledgeFusion(12, "tanh", "relu")
