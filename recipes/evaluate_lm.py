@@ -67,7 +67,9 @@ flags.DEFINE_integer("seed", 0, "Seed of the masked tokens.", 0)
 def define_text_flags():
     """Define the flags of the evaluation texts."""
     flags.DEFINE_list(
-        "texts", None, "Files of texts: .tsv, .csv, .json or .jsonl, or plain text; or with .gz."
+        "texts",
+        None,
+        "Files of texts: .tsv, .csv, .json, .jsonl or .parquet, or plain text; or with .gz.",
     )
     data_flags.define_document_flags(
         None, "those of the model's training, else lines, if not given"

@@ -10,7 +10,7 @@ from recipes import data_flags, entry_point, model_flags
 from tfnlp import checkpoints, knowledge, tasks, text
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("input", None, "File of texts: .tsv, .csv, .jsonl or .txt, or with .gz.")
+flags.DEFINE_string("input", None, "Texts: .tsv, .csv, .jsonl, .parquet or .txt, or with .gz.")
 data_flags.define_column_flags("sentence")
 flags.DEFINE_string("output", None, "File to write: .npz or .parquet.")
 flags.DEFINE_enum(

@@ -23,8 +23,8 @@ FLAGS = flags.FLAGS
 flags.DEFINE_list(
     "input",
     None,
-    "Text files, or quoted patterns of files: .tsv, .csv, .json or .jsonl with a document in each "
-    "row, or plain text; or with .gz.",
+    "Text files, or quoted patterns of files: .tsv, .csv, .json, .jsonl or .parquet with a "
+    "document in each row, or plain text; or with .gz.",
 )
 flags.DEFINE_string(
     "tokenizer_dir",

@@ -29,6 +29,7 @@ The same command resumes a stopped or killed run, which ends with the same weigh
 """
 
 import dataclasses
+import math
 import os
 import pathlib
 
@@ -42,7 +43,7 @@ from recipes import (
     objective_flags,
     training_flags,
 )
-from recipes.command_line import group, no_effect, refuse_beside
+from recipes.command_line import flag_text, group, no_effect, read_numbers, refuse_beside
 from tfnlp import checkpoints, configs, objectives, training
 from tfnlp.utils.errors import InputError
 
@@ -55,9 +56,15 @@ def define_corpus_flags():
     flags.DEFINE_list(
         "corpus",
         None,
-        "Folder from prepare_corpus; or text files, or quoted patterns of files, that fit in "
-        "memory: .tsv, .csv, .json or .jsonl with a document in each row, or plain text; or with "
-        ".gz.",
+        "Folders from prepare_corpus; or text files, or quoted patterns of files, that fit in "
+        "memory: .tsv, .csv, .json, .jsonl or .parquet with a document in each row, or plain "
+        "text; or with .gz.",
+    )
+    flags.DEFINE_list(
+        "corpus_weights",
+        None,
+        "Share of the tokens of each folder or file of --corpus, such as 3,1; the scarce ones are "
+        "repeated. If not given, each document is read once in a pass.",
     )
     flags.DEFINE_list(
         "dev", None, "Corpus, likewise, to evaluate on after each epoch; none if not given."
@@ -100,6 +107,7 @@ def check_flags():
     training_flags.training_config()
     model_flags.check_start_flags()
     settings = objective_flags.read_settings()
+    check_weights()
     if not FLAGS.model_dir:
         check_family(settings.families)
     if FLAGS.objective != "denoising_entities":
@@ -108,6 +116,18 @@ def check_flags():
         names = ("documents", "sentences", "text_column")
         refuse_beside(names, f"corpus={FLAGS.corpus[0]}, which is prepared")
     return settings
+
+
+def check_weights():
+    """Return the numbers of --corpus_weights; raise an InputError if they do not fit --corpus."""
+    weights = read_numbers("corpus_weights", float)
+    positive = [weight for weight in weights or () if 0 < weight < math.inf]
+    if weights and not len(positive) == len(weights) == len(FLAGS.corpus):
+        raise InputError(
+            f"corpus_weights={flag_text(FLAGS.corpus_weights)} must be {len(FLAGS.corpus)} "
+            "positive numbers, one for each folder or file of `corpus`."
+        )
+    return weights
 
 
 def check_family(families):
@@ -159,19 +179,21 @@ def read_texts():
     Raises:
         InputError: if --corpus is a prepared corpus, or holds no text.
     """
-    if pathlib.Path(FLAGS.corpus[0]).is_dir():
+    if folders := [path for path in FLAGS.corpus if pathlib.Path(path).is_dir()]:
         raise InputError(
-            f"corpus={FLAGS.corpus[0]} is a prepared corpus, of ids alone; give the "
+            f"corpus={folders[0]} is a prepared corpus, of ids alone; give the "
             "`tokenizer_dir` that it was prepared with."
         )
     return data_flags.read_documents(FLAGS.corpus)
 
 
-def read_corpus(paths, tokenizer):
-    """Open the corpus of --corpus or --dev."""
-    return objectives.open_corpus(
-        paths, tokenizer, FLAGS.documents, FLAGS.sentences, FLAGS.text_column
-    )
+def read_corpus(paths, tokenizer, weights=None):
+    """Open the corpus of --corpus or --dev, in the shares of `weights` if given."""
+    reading = FLAGS.documents, FLAGS.sentences, FLAGS.text_column
+    if weights is None:
+        return objectives.open_corpus(paths, tokenizer, *reading)
+    corpora = [objectives.open_corpus(path, tokenizer, *reading) for path in paths]
+    return objectives.MixedCorpus(corpora, weights)
 
 
 def main():
@@ -197,7 +219,7 @@ def main():
         for model in started.values():
             model_flags.check_fit(model, tokenizer)
         dev = read_corpus(FLAGS.dev, tokenizer) if FLAGS.dev else None
-        corpus = read_corpus(FLAGS.corpus, tokenizer)
+        corpus = read_corpus(FLAGS.corpus, tokenizer, check_weights())
         reading = objectives.reading_settings(FLAGS.corpus, FLAGS.documents, FLAGS.max_length)
         training.Pretraining(
             objective,

@@ -16,7 +16,7 @@ from tfnlp import text
 from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
-flags.DEFINE_list("input", None, "Files of texts: .tsv, .csv, .jsonl or .txt, or with .gz.")
+flags.DEFINE_list("input", None, "Texts: .tsv, .csv, .jsonl, .parquet or .txt, or with .gz.")
 flags.DEFINE_list("dev", None, "Files of further texts to measure the tokenizer on.")
 data_flags.define_column_flags("sentence")
 flags.DEFINE_string("output_dir", None, "Folder to write the tokenizer into.")

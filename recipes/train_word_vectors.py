@@ -19,7 +19,9 @@ from tfnlp.baselines.word_vector_settings import GloveSettings, Word2VecSettings
 from tfnlp.utils.files import check_writable, write_json
 
 FLAGS = flags.FLAGS
-flags.DEFINE_list("input", None, "Files: .tsv, .csv, .json or .jsonl, or plain text; or with .gz.")
+flags.DEFINE_list(
+    "input", None, "Texts: .tsv, .csv, .jsonl, .parquet, or plain text; or with .gz."
+)
 flags.DEFINE_string("text_column", "sentence", "Column of the text in tables.")
 flags.DEFINE_string("output_dir", None, "Folder to write the vectors into.")
 flags.DEFINE_enum(

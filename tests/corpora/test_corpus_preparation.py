@@ -241,7 +241,7 @@ def test_bad_corpora_and_settings_are_refused(tokenizer, tmp_path, monkeypatch):
     refused("a.txt could not be created .*; choose another folder", folder=path)
     for paths, tongue, said in (
         (folder, other, "corpus was prepared with another tokenizer; give that"),
-        ([folder, path], tokenizer, "is a folder; give one prepared folder alone, or text"),
+        ([folder, path], tokenizer, "is a folder; give prepared folders alone, or text"),
         (tmp_path, tokenizer, r"holds no manifest\.json; give a folder that prepare"),
         (tmp_path / "empty.txt", tokenizer, r"empty\.txt has no token; give files with text"),
     ):

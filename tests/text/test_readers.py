@@ -1,11 +1,12 @@
-"""Labelled examples of TSV, CSV, JSON and JSON Lines files."""
+"""Labelled examples of TSV, CSV, JSON, JSON Lines and Parquet files."""
 
 import gzip
 import json
 
 import pytest
 
-from tfnlp.text import read_every_text, read_examples
+from tfnlp.corpora import read_documents
+from tfnlp.text import read_every_text, read_examples, readers
 from tfnlp.text.readers import as_number, read_columns, read_header
 from tfnlp.utils.errors import InputError
 
@@ -160,7 +161,7 @@ def test_header(tmp_path):
         ("x.tsv", TSV.encode("utf-16"), "line 1: byte 1 of the line is not UTF-8"),
         ("x.tsv.gz", gzip.compress(TSV.encode("utf-16"), mtime=0), "is not UTF-8"),
         ("x.tsv", TSV.encode("utf-16-le"), "line 1: there is a NUL byte"),
-        ("x.txt", b"a\n", "has no columns; give a .tsv"),
+        ("x.txt", b"a\n", "has no columns; give one of .tsv, .csv, .json"),
         ("x.pdf", b"x", "must end in one of"),
         ("x.tsv.gz", b"not gzip", "not a whole gzip file"),
         ("x.tsv.gz", TSV.encode(), r"x\.tsv\.gz: not .* or leave \.gz out of its name if it is"),
@@ -235,4 +236,31 @@ def test_json_lines_named_json_are_refused_with_a_hint(tmp_path):
     path = tmp_path / "x.json"
     path.write_text(JSONL)
     with pytest.raises(InputError, match=r"line 3: not valid JSON .*end the name in \.jsonl"):
+        read_examples(path)
+
+
+def test_parquet_is_read_as_json_is(tmp_path, monkeypatch):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs tfnlp[parquet]")
+    import pyarrow
+
+    rows = [{"sentence": "a film", "label": 1, "meta": {"who": "영화"}}] * 3
+    rows.append({"sentence": "dull", "label": 0, "meta": {"who": "b"}})
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    monkeypatch.setattr(readers, "PARQUET_ROWS", 3)
+    examples = read_examples(path)
+    assert (examples.texts, examples.labels) == (["a film"] * 3 + ["dull"], [1, 1, 1, 0])
+    assert list(read_every_text(path, "meta.who")) == ["영화"] * 3 + ["b"]
+    assert read_header(path) == ["sentence", "label", "meta"]
+    progress = []
+    assert len(list(read_documents([path], on_read=progress.append))) == 4
+    assert progress == [path.stat().st_size * 3 // 4, *[path.stat().st_size] * 2]
+    with pytest.raises(InputError, match=r"a\.parquet, example 1: no field 'text'; it has sen"):
+        read_examples(path, "text")
+    rows[2] = rows[2] | {"sentence": None}
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    with pytest.raises(InputError, match="example 3: field 'sentence' must be a text or a num"):
+        read_examples(path)
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(InputError, match=r"a\.parquet is no whole Parquet file \("):
         read_examples(path)

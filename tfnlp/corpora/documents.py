@@ -43,7 +43,7 @@ def find_files(patterns):
 def read_documents(paths, documents="blank_lines", text_column="sentence", on_read=None):
     """Yield the text of each document of some files, "" for an empty one.
 
-    In a file with columns (.tsv, .csv, .json, .jsonl, each with or without .gz) each row is a
+    In a file with columns (.tsv, .csv, .json, .jsonl or .parquet) each row is a
     document.
 
     Args:

@@ -15,6 +15,7 @@ from .masked_positions import logits_at_positions as logits_at_positions
 from .masked_positions import predict_at_positions as predict_at_positions
 from .masking import MaskedBatches as MaskedBatches
 from .masking import Masking as Masking
+from .mixed_corpus import MixedCorpus as MixedCorpus
 from .objective import Objective as Objective
 from .permutation_lm import PermutationLM as PermutationLM
 from .replaced_tokens import ReplacedTokens as ReplacedTokens

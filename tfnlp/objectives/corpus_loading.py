@@ -13,6 +13,7 @@ from tfnlp.corpora.documents import (
 )
 from tfnlp.corpora.shards import read_manifest
 from tfnlp.objectives.corpus import Corpus
+from tfnlp.objectives.mixed_corpus import MixedCorpus
 from tfnlp.objectives.sharded_corpus import ShardedCorpus
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
@@ -24,29 +25,30 @@ def open_corpus(
     """Open a corpus.
 
     Args:
-        paths: the folder of `prepare_corpus`, or one or more text files or patterns.
+        paths: folders of `prepare_corpus`, or text files or patterns, one or more.
         tokenizer: see `tfnlp.text`; it must be that of a prepared folder.
         documents, text_column: of text files, as in `read_documents`.
         sentences: of text files, as in `encode_documents`.
 
     Returns:
-        A `ShardedCorpus` or a `Corpus`. Both have the same ids, documents and sentences if the
-        folder was prepared from the files with the same settings.
+        A `ShardedCorpus`, a `MixedCorpus` of several, or a `Corpus`. They have the same ids,
+        documents and sentences if the folder was prepared from the files with the same settings.
 
     Raises:
-        InputError: as in the functions above; for a folder together with other paths; and for
+        InputError: as in the functions above; for folders together with files; and for
             files without a token.
     """
     paths = [paths] if isinstance(paths, str | pathlib.Path) else list(paths)
     folders = [path for path in paths if pathlib.Path(path).is_dir()]
     if folders:
-        if len(paths) > 1:
+        if len(paths) > len(folders):
             raise InputError(
-                f"{folders[0]} is a folder; give one prepared folder alone, or text files alone."
+                f"{folders[0]} is a folder; give prepared folders alone, or text files alone."
             )
-        corpus = ShardedCorpus(folders[0], tokenizer)
-        warn_of_unknown(corpus.unknown_share)
-        return corpus
+        corpora = [ShardedCorpus(folder, tokenizer) for folder in folders]
+        for corpus in corpora:
+            warn_of_unknown(corpus.unknown_share)
+        return corpora[0] if len(corpora) == 1 else MixedCorpus(corpora)
     files = find_files(paths)
     total = sum(path.stat().st_size for path in files)
     with progress_bar(total=total, desc="tokenizing", unit="B", unit_scale=True, delay=5) as bar:
@@ -67,8 +69,8 @@ def reading_settings(paths, documents, max_length):
         its preparation. There is no `documents` if all files have columns, where each row is a
         document.
     """
-    if pathlib.Path(paths[0]).is_dir():
-        manifest = read_manifest(paths[0])
+    if folders := [path for path in paths if pathlib.Path(path).is_dir()]:
+        manifest = read_manifest(folders[0])
         documents = manifest["settings"]["documents"]
         files = [pathlib.Path(path) for path, _ in manifest["files"]]
     else:

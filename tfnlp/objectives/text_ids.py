@@ -19,7 +19,7 @@ def read_texts(paths, text_column="sentence", documents="lines"):
     """Yield the non-empty texts of files, stripped of white space.
 
     Args:
-        paths: .tsv, .csv, .json or .jsonl files, or plain text; each may end in .gz.
+        paths: .tsv, .csv, .json, .jsonl or .parquet files, or plain text; each may end in .gz.
         text_column: the column of the text, if there are columns.
         documents: the separator of texts in plain text, as in `read_documents`.
 

@@ -33,9 +33,9 @@ def read_parallel_texts(paths, source_column="source", target_column="target"):
     """Read texts with their translations.
 
     Args:
-        paths: a .tsv, .csv, .json or .jsonl file with a column for each side; or two files with
-            the same number of lines, where a line of the second translates that line of the first.
-            Each may end in .gz.
+        paths: a .tsv, .csv, .json, .jsonl or .parquet file with a column for each side; or two
+            files with the same number of lines, where a line of the second translates that line of
+            the first. Each may end in .gz.
         source_column, target_column: the columns of a table; unused for two files.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Labelled texts from TSV, CSV, JSON and JSON Lines files, plain or gzipped."""
+"""Labelled texts from TSV, CSV, JSON, JSON Lines and Parquet files."""
 
 import csv
 import dataclasses
@@ -11,11 +11,14 @@ from tfnlp.text.text_arguments import well_formed
 from tfnlp.utils.errors import ColumnError, InputError
 
 # File name endings with columns; in other files a line is a text.
-TABLES = (".tsv", ".csv", ".json", ".jsonl")
+OBJECTS = (".json", ".jsonl", ".parquet")
+TABLES = (".tsv", ".csv", *OBJECTS)
 FORMATS = (*TABLES, ".txt")
 # The csv module limits fields to 131,072 characters by default, and accepts no limit above that of
 # a C long.
 _LONGEST_FIELD = 2**31 - 1
+# Rows of a Parquet file in memory at once.
+PARQUET_ROWS = 1024
 
 
 @dataclasses.dataclass
@@ -46,9 +49,10 @@ def read_examples(
     The format follows the file name. `.tsv` is tab-separated without quoting; `.csv` has quotes as
     in spreadsheets; `.jsonl` has an object on each line; `.json` is a list of objects, or an
     object with that list as its `data`. Each may end in `.gz`. TSV and CSV begin with a header
-    line. An empty line is an empty text if there is only one column, else it is skipped. In JSON a
-    column may be a path to a nested field, such as "labels.real-label". In a `.txt` file every
-    line is a text without a label.
+    line. An empty line is an empty text if there is only one column, else it is skipped.
+    `.parquet`, as of Hugging Face's data sets, needs `pyarrow`. In it and in JSON a column may be
+    a path to a nested field, such as "labels.real-label". In a `.txt` file every line is a text
+    without a label.
 
     Args:
         path: the file.
@@ -88,8 +92,8 @@ def read_every_text(path, column="text"):
     The order and count match those of a parallel file.
 
     Args:
-        path: a .tsv, .csv, .json or .jsonl file, or another one with a text on each line; each may
-            end in .gz.
+        path: a .tsv, .csv, .json, .jsonl or .parquet file, or another one with a text on each
+            line; each may end in .gz.
         column: the column of the texts, if there are columns.
 
     Raises:
@@ -102,9 +106,9 @@ def read_every_text(path, column="text"):
 
 
 def read_columns(path, columns, on_read=None):
-    """Read columns of a TSV, CSV, JSON or JSON Lines file.
+    """Read columns of a TSV, CSV, JSON, JSON Lines or Parquet file.
 
-    In JSON, a column may be a path to a nested field, such as "labels.real-label".
+    In JSON and Parquet, a column may be a path to a nested field, such as "labels.real-label".
 
     Args:
         path: the file.
@@ -112,8 +116,8 @@ def read_columns(path, columns, on_read=None):
         on_read: the progress callback of `read_lines`.
 
     Returns:
-        A generator of (place, {column: value}). The place is "line 3", or "example 3" of a JSON
-        file, as in error messages.
+        A generator of (place, {column: value}). The place is "line 3", or "example 3" of a
+        JSON or Parquet file, as in error messages.
 
     Raises:
         InputError: if the file is missing, without data, of an unknown format or not UTF-8, a
@@ -121,16 +125,16 @@ def read_columns(path, columns, on_read=None):
     """
     path = pathlib.Path(path)
     row = None
-    for row in (_json_rows if _is_json(path) else _table_rows)(path, columns, on_read):
+    for row in (_object_rows if _holds_objects(path) else _table_rows)(path, columns, on_read):
         yield row
     if row is None:
         raise InputError(f"{path} holds no examples; it needs at least one line of data.")
 
 
 def read_header(path):
-    """Return the column names of a TSV or CSV file, or all field names in a JSON file."""
+    """Return the column names of a TSV or CSV file, or all field names in another one."""
     path = pathlib.Path(path)
-    if _is_json(path):
+    if _holds_objects(path):
         return list(dict.fromkeys(name for _, value in _objects(path) for name in value))
     return _header(_records(path))
 
@@ -242,17 +246,20 @@ def _label_ids(path, labels, names):
     return [ids[label] for _, label in labels]
 
 
-def _is_json(path):
-    return format_of(path) in (".json", ".jsonl")
+def _holds_objects(path):
+    return format_of(path) in OBJECTS
 
 
-def _json_rows(path, columns, on_read):
+def _object_rows(path, columns, on_read):
     for place, value in _objects(path, on_read):
         yield place, {column: _field_text(path, place, value, column) for column in columns}
 
 
 def _objects(path, on_read=None):
-    """Yield (place, object) of a JSON or JSON Lines file."""
+    """Yield (place, object) of a JSON, JSON Lines or Parquet file."""
+    if format_of(path) == ".parquet":
+        yield from _parquet_rows(path, on_read)
+        return
     if format_of(path) == ".jsonl":
         values = (
             (f"line {number}", _parse(path, number, line))
@@ -272,6 +279,26 @@ def _objects(path, on_read=None):
         if not isinstance(value, dict):
             raise InputError(f"{path}, {place}: must be a JSON object.")
         yield place, value
+
+
+def _parquet_rows(path, on_read):
+    """Yield (place, row) of a Parquet file, which is read in parts."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise InputError(f"{path} needs pyarrow; pip install pyarrow.") from None
+    number, size = 0, path.stat().st_size
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            for part in file.iter_batches(PARQUET_ROWS):
+                for row in part.to_pylist():
+                    number += 1
+                    yield f"example {number}", row
+                if on_read:
+                    on_read(size * number // file.metadata.num_rows)
+    except (pyarrow.ArrowException, OSError) as e:
+        raise InputError(f"{path} is no whole Parquet file ({e}).") from None
 
 
 def _field_text(path, place, value, column):
@@ -333,7 +360,7 @@ def _records(path, on_read=None):
     """Yield (line number, values) of a TSV or CSV file; an empty list for an empty line."""
     suffix, lines = format_of(path), read_lines(path, on_read)
     if suffix == ".txt":
-        raise InputError(f"{path} has no columns; give a .tsv, .csv, .json or .jsonl file.")
+        raise InputError(f"{path} has no columns; give one of {', '.join(TABLES)}.")
     if suffix == ".tsv":
         for number, line in lines:
             yield number, line.split("\t") if line else []

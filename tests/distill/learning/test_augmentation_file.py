@@ -92,7 +92,7 @@ def test_a_teachers_labels_are_those_of_the_file(source):
             labels_in_file(labels, source)
     lines = source.with_suffix(".txt")
     lines.write_text("a film\n")
-    with pytest.raises(InputError, match="has no columns; give a"):
+    with pytest.raises(InputError, match="has no columns; give one of"):
         labels_in_file(["bad", "good"], lines)
 
 

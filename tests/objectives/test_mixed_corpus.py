@@ -1,0 +1,41 @@
+"""Several corpora as one, in shares of tokens by weight."""
+
+import numpy as np
+import pytest
+
+from tfnlp.objectives import Corpus, MixedCorpus
+
+
+def make_corpus(count, size, first):
+    """`count` documents of two sentences, of `size` tokens in all."""
+    documents = [[[first + i] * (size - 1), [first + i]] for i in range(count)]
+    return Corpus.from_documents(documents)
+
+
+def test_documents_come_in_shares_by_weight():
+    corpora = [make_corpus(100, 10, 0), make_corpus(40, 5, 1000)]
+    plain = MixedCorpus(corpora)
+    assert len(plain) == 140 and plain.token_counts.tolist() == [10] * 100 + [5] * 40
+    # 1000 tokens are three quarters: the other corpus gives 333 of its 200, 26.7 documents more.
+    mixed = MixedCorpus(corpora, [3, 1])
+    assert len(mixed) == 100 + 67
+    assert [mixed.document(i)[0] for i in range(100)] == list(range(100))
+    firsts, counts = np.unique([mixed.document(i)[0] for i in range(100, 167)], return_counts=True)
+    assert firsts.tolist() == list(range(1000, 1040)) and set(counts) == {1, 2}
+    assert mixed.token_counts.tolist() == [10] * 100 + [5] * 67
+    assert mixed.sentence_counts.tolist() == [2] * 167
+    for i in (3, 140):
+        assert mixed.part(i, 1, 3).tolist() == mixed.document(i)[1:3].tolist()
+        assert [s.tolist() for s in mixed.sentences(i)][1] == [mixed.document(i)[0]]
+        assert mixed.sentence_lengths(i).tolist() == [mixed.token_counts[i] - 1, 1]
+    with pytest.raises(IndexError, match="document 167 of 167"):
+        mixed.document(167)
+    # A third of the weight is four times as much of the small corpus as of the large one's pass.
+    assert len(MixedCorpus(corpora, [1, 2])) == 100 + 400
+
+
+def test_weights_are_part_of_the_fingerprint():
+    corpora = [make_corpus(9, 4, 0), make_corpus(9, 4, 10)]
+    prints = {MixedCorpus(corpora, w).fingerprint() for w in ([1, 1], [2, 1], [1, 2], None)}
+    assert len(prints) == 3  # equal weights of equal corpora are each document once
+    assert MixedCorpus(corpora, [1, 2]).fingerprint() in prints

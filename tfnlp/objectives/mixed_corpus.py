@@ -1,0 +1,89 @@
+"""Several corpora read as one, in shares by weight."""
+
+import hashlib
+
+import numpy as np
+
+
+class MixedCorpus:
+    """Documents of several corpora; see `Corpus` for the methods.
+
+    With weights corpus i contributes a share w_i / sum(w) of the tokens: the corpus that lasts
+    longest is read once, the documents of the others are repeated, and what is left of a
+    repetition is drawn at random.
+
+    Args:
+        corpora: see `Corpus`; all of one tokenizer.
+        weights: a positive number for each corpus; None to read each document once.
+        seed: of the draw.
+    """
+
+    def __init__(self, corpora, weights=None, seed=0):
+        self.corpora = corpora
+        tokens = np.array([corpus.token_counts.sum() for corpus in corpora], "float64")
+        repeats = np.asarray(tokens if weights is None else weights, "float64") / tokens
+        rng = np.random.default_rng(seed)
+        documents = [
+            _repeated(len(corpus), times, rng)
+            for corpus, times in zip(corpora, repeats / repeats.min(), strict=True)
+        ]
+        self._documents = np.concatenate(documents)
+        self._corpora = np.repeat(np.arange(len(corpora)), list(map(len, documents)))
+
+    def __len__(self):
+        """Return the number of documents."""
+        return len(self._documents)
+
+    @property
+    def sentence_counts(self):
+        """The number of sentences of each document, (documents,) int64."""
+        return self._gather("sentence_counts")
+
+    @property
+    def token_counts(self):
+        """The number of tokens of each document, (documents,) int64."""
+        return self._gather("token_counts")
+
+    def document(self, index):
+        """Return the ids of a document, (tokens,) int32."""
+        corpus, number = self._place(index)
+        return corpus.document(number)
+
+    def part(self, index, start, stop):
+        """Return the ids of a document from `start` to before `stop`, (tokens,) int32."""
+        corpus, number = self._place(index)
+        return corpus.part(number, start, stop)
+
+    def sentences(self, index):
+        """Return the sentences of a document, a list of (tokens,) int32."""
+        corpus, number = self._place(index)
+        return corpus.sentences(number)
+
+    def sentence_lengths(self, index):
+        """Return the number of tokens of each sentence of a document, (sentences,) int64."""
+        corpus, number = self._place(index)
+        return corpus.sentence_lengths(number)
+
+    def fingerprint(self):
+        """Return a SHA-256 of all ids, boundaries and repetitions."""
+        digest = hashlib.sha256(" ".join(c.fingerprint() for c in self.corpora).encode())
+        digest.update(np.ascontiguousarray(self._documents))
+        digest.update(np.ascontiguousarray(self._corpora))
+        return digest.hexdigest()
+
+    def _place(self, index):
+        if not 0 <= index < len(self):
+            raise IndexError(f"document {index} of {len(self)}")
+        return self.corpora[self._corpora[index]], int(self._documents[index])
+
+    def _gather(self, name):
+        counts = [getattr(corpus, name) for corpus in self.corpora]
+        firsts = np.cumsum([0, *map(len, counts[:-1])])
+        return np.concatenate(counts)[firsts[self._corpora] + self._documents]
+
+
+def _repeated(count, times, rng):
+    """Return the numbers of `count` documents, each `times` times on average."""
+    whole = int(times + 1e-9)
+    rest = rng.permutation(count)[: round((times - whole) * count)]
+    return np.concatenate([np.tile(np.arange(count), whole), np.sort(rest)])
