@@ -6,9 +6,9 @@
 
 All start from the first layers of the same BERT, with the same batches and schedule for each seed:
 `text` reads the text alone, `entities` the vectors of its entities too, `shuffled` those of other
-entities, and with --corpus `denoised` was trained on it before by the denoising objective. The
-score of a run is that of its best epoch. Each run's scores are kept, so that the same command
-resumes where it was stopped.
+entities (unless --nocontrol), and with --corpus `denoised` was trained on it before by the
+denoising objective. The score of a run is that of its best epoch. Each run's scores are kept, so
+that the same command resumes where it was stopped.
 """
 
 import functools
@@ -21,6 +21,7 @@ from recipes import entity_flags, entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("num_layers", None, "First layers of the model to keep; all if not given.", 1)
+flags.DEFINE_bool("control", True, "Also read the vectors of other entities.")
 flags.DEFINE_string("corpus", None, "File of texts, to denoise entities on before.")
 flags.DEFINE_integer("steps", 100, "Steps of denoising.", 1)
 entity_flags.define_flags()
@@ -39,8 +40,9 @@ def main():
     starts = {
         "text": functools.partial(start, None),
         "entities": functools.partial(start, entities),
-        "shuffled": functools.partial(start, shuffled),
     }
+    if FLAGS.control:
+        starts["shuffled"] = functools.partial(start, shuffled)
     if FLAGS.corpus:
         starts["denoised"] = functools.partial(load_denoised, entities)
     task, train, dev = finetune_parity.read_task()
