@@ -11,6 +11,7 @@ from tests.recipes.conftest import SMALL
 from tests.recipes.refusals import check_refusals
 from tfnlp.baselines import WordVectors
 from tfnlp.checkpoints import load_model, read_config
+from tfnlp.knowledge import load_entity_tokenizer
 
 NOUNS = ["thing", "film", "story", "cast", "ending", "camera_work"]
 FLAGS = ("--batch_size=16", "--epochs=1", "--max_length=24")
@@ -24,15 +25,16 @@ def place(tmp_path_factory):
     write_reviews(folder, train=64, dev=16, test=0)
     write_wordnet(folder / "wordnet", NOUNS)
     vectors = np.random.default_rng(0).normal(size=(len(NOUNS), 8))
-    WordVectors([f"{noun}.n.01" for noun in NOUNS], vectors).save(folder / "vectors.txt")
-    WordVectors(["x"], np.ones((1, 8))).save(folder / "others.txt")
+    WordVectors([f"{noun}.n.01" for noun in NOUNS], vectors).save(folder / "vectors.bin")
+    WordVectors(["x"], np.ones((1, 8))).save(folder / "others.bin")
+    (folder / "broken.bin").write_text("film\n")
     return folder
 
 
-def test_a_classifier_reads_entities_and_goes_on(place, run, tmp_path):
+def test_a_classifier_goes_on_from_denoised_entities(place, run, tmp_path):
     files = [f"--{name}={place}/{name}.tsv" for name in ("train", "dev")]
-    entities = [f"--entity_vectors={place}/vectors.txt", f"--wordnet={place}/wordnet"]
-    denoised, first, second = (tmp_path / name for name in "abc")
+    entities = [f"--entity_vectors={place}/vectors.bin", f"--wordnet={place}/wordnet"]
+    denoised, first = tmp_path / "denoised", tmp_path / "first"
     corpus = [f"--corpus={place}/train.tsv", f"--dev={place}/dev.tsv", *FLAGS]
     corpus += ["--objective=denoising_entities"]
     flags = [*corpus, *entities, *SMALL, f"--output_dir={denoised}"]
@@ -48,16 +50,13 @@ def test_a_classifier_reads_entities_and_goes_on(place, run, tmp_path):
     config = read_config(first / "best")
     assert (config.model_type, config.num_entities, config.entity_dim) == ("knowledge_bert", 7, 8)
     table = load_model(first / "best", "classifier").get_layer("entity_embeddings").embeddings
-    stored = WordVectors.load(place / "vectors.txt")
-    np.testing.assert_allclose(table[2], stored["film.n.01"], atol=1e-6)
+    row = load_entity_tokenizer(first / "best").entities["film"]
+    stored = WordVectors.load(place / "vectors.bin")
+    np.testing.assert_allclose(table[row], stored["film.n.01"], atol=1e-6)
 
     answers = run("predict", f"--model={first}/best", f"--input={place}/dev.tsv").stderr
     best = json.loads((first / "figures.json").read_text())["dev_accuracy"]
     assert f"{best:.4f}" in answers
-    texts = [f"--model={first}/best", "--text=the film"]
-    assert run("predict", *texts).stdout.count("positive") + 1
-    flags[flags.index(start)] = f"--model_dir={first}/best"
-    run("finetune_classifier", *flags[:-1], f"--output_dir={second}")
     done = run("export_tflite", f"--model_dir={first}/best", f"--output_dir={tmp_path}", status=2)
     assert "reads entities beside the tokens" in done.stderr
     wrong = [*corpus[:-1], f"--model_dir={denoised}/best", f"--output_dir={tmp_path}/d"]
@@ -67,7 +66,7 @@ def test_a_classifier_reads_entities_and_goes_on(place, run, tmp_path):
 
 def test_entities_that_do_not_fit_are_told_before_tensorflow(place):
     start = [f"--train={place}/train.tsv", f"--dev={place}/dev.tsv", "--output_dir=runs/x"]
-    vectors, wordnet = f"--entity_vectors={place}/vectors.txt", f"--wordnet={place}/wordnet"
+    vectors, wordnet = f"--entity_vectors={place}/vectors.bin", f"--wordnet={place}/wordnet"
     check_refusals(
         "finetune_classifier",
         start,
@@ -76,9 +75,9 @@ def test_entities_that_do_not_fit_are_told_before_tensorflow(place):
             wordnet: "has no effect without --entity_vectors; give it, or leave this out.",
             "--knowledge_layers=1": "--knowledge_layers=1 has no effect without --entity_vectors",
             f"{vectors} --wordnet={place}": "install WordNet 3.0 (apt-get install wordnet-base",
-            f"--entity_vectors={place}/no.txt {wordnet}": "no.txt does not exist",
-            f"--entity_vectors={place}/train.tsv {wordnet}": "train.tsv, line 1: expected a word",
-            f"--entity_vectors={place}/others.txt {wordnet}": "None of the 1 vectors, such as x,",
+            f"--entity_vectors={place}/no.bin {wordnet}": "no.bin does not exist",
+            f"--entity_vectors={place}/broken.bin {wordnet}": "broken.bin begins with b'film',",
+            f"--entity_vectors={place}/others.bin {wordnet}": "None of the 1 vectors, such as x,",
             f"{vectors} {wordnet}": "",
         },
     )
