@@ -96,16 +96,17 @@ def grid():
     )
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_training_finds_held_out_triples(method, tmp_path):
+@pytest.mark.parametrize(
+    ("method", "margin"), [("transe", 2.0), ("distmult", 2.0), ("rotate", 6.0)]
+)
+def test_training_finds_held_out_triples(method, margin, tmp_path):
     graph = grid()
     train, held_out = hold_out(graph, 0.1)
-    model = make(method, epochs=150)
-    before = score_links(model, held_out, train)["mrr"]
+    model = make(method, epochs=150, loss="self_adversarial", margin=margin)
+    before = score_links(model, held_out, train)
     model.train(train)
     scores = score_links(model, held_out, train)
-    if method != "distmult":  # its score of a triple is that of its inverse
-        assert scores["mrr"] > 2 * before and scores["mrr"] > 0.4
+    assert scores["mrr"] > 1.5 * before["mrr"] and scores["mean_rank"] < 0.6 * before["mean_rank"]
     lengths = np.linalg.norm(model.entities.embeddings, axis=1)
     if method != "rotate":
         np.testing.assert_allclose(lengths, 1, atol=1e-5)
@@ -142,9 +143,7 @@ def test_penalty_of_relations_is_in_the_loss_of_distmult():
 def test_bad_folders_and_losses_are_told(tmp_path):
     with pytest.raises(InputError, match=r"config.json is missing"):
         load_graph_vectors(tmp_path)
-    make("transe").save_vectors(
-        tmp_path, KnowledgeGraph(list("abcdefghijklmnopqrst"), list("xyz"), None, {})
-    )
+    make("transe").save_vectors(tmp_path, grid())
     text = (tmp_path / "config.json").read_text()
     (tmp_path / "config.json").write_text(text.replace('"dim": 8', '"dim": 9'))
     with pytest.raises(InputError, match=r"vectors of width 8, and config.json says 9"):
