@@ -1,11 +1,11 @@
 """Speed and quality of word2vec, compared with gensim on the same corpus.
 
-    python -m benchmarks.word_vectors --input=imdb/train.tsv.gz --similarity=ws353.tsv \\
-        --output_dir=runs/word_vectors
+    python -m benchmarks.word_vectors --similarity=ws353.tsv,simlex999.tsv \\
+        --input=imdb/train.tsv.gz,imdb/dev.tsv.gz,imdb/test.tsv.gz --output_dir=runs/word_vectors
 
 Both read the same words, with the same window, negatives, subsampling and epochs; gensim with one
-worker. They take turns, a seed at a time. Run it with PYTHONHASHSEED=0, by which gensim's first
-vectors are the same each time. Needs tfnlp[test].
+worker. They take turns, a seed at a time; OUTPUT_DIR keeps their vectors. Run it with
+PYTHONHASHSEED=0, by which gensim's first vectors are the same each time. Needs tfnlp[test].
 """
 
 import os
@@ -20,12 +20,12 @@ from recipes import entry_point
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("input", None, "File of texts.")
+flags.DEFINE_list("input", None, "Files of texts.")
 flags.DEFINE_string("text_column", "sentence", "Column of the text.")
 flags.DEFINE_list("similarity", None, "Tables of word pairs.")
 flags.DEFINE_integer("epochs", 5, "Passes over the corpus.", 1)
 flags.DEFINE_integer("seeds", 3, "Seeds.", 1)
-flags.DEFINE_string("output_dir", None, "Folder to write word_vectors.json into.")
+flags.DEFINE_string("output_dir", None, "Folder to write figures and vectors into.")
 flags.mark_flags_as_required(["input", "similarity", "output_dir"])
 
 
@@ -37,8 +37,8 @@ def main():
     from tfnlp.text import read_every_text
     from tfnlp.utils.files import write_json
 
-    texts = list(read_every_text(FLAGS.input, FLAGS.text_column))
-    makers = {"tfnlp": train_ours, "gensim": train_theirs}
+    texts = [line for path in FLAGS.input for line in read_every_text(path, FLAGS.text_column)]
+    makers = {"tfnlp": tfnlp_vectors, "gensim": gensim_vectors}
     figures = {name: [] for name in makers}
     for seed in range(FLAGS.seeds):
         for name, make in makers.items():
@@ -55,13 +55,14 @@ def measure(make, texts, seed):
     from tfnlp.baselines import read_word_pairs, score_similarity
 
     vectors, words, seconds = make(texts, seed)
+    vectors.save(pathlib.Path(FLAGS.output_dir) / f"{make.__name__}_{seed}.bin")
     row = {"words_per_second": words * FLAGS.epochs / seconds}
     for path in FLAGS.similarity:
         row[pathlib.Path(path).stem] = score_similarity(vectors, read_word_pairs(path)).score
     return row
 
 
-def train_ours(texts, seed):
+def tfnlp_vectors(texts, seed):
     """Return our vectors, the number of words, and the seconds of training."""
     from tfnlp.baselines import Word2Vec, Word2VecSettings, read_word_corpus
 
@@ -72,7 +73,7 @@ def train_ours(texts, seed):
     return vectors, corpus.counts.sum(), time.perf_counter() - start
 
 
-def train_theirs(texts, seed):
+def gensim_vectors(texts, seed):
     """Return gensim's vectors, the number of words, and the seconds of training."""
     from gensim.models import Word2Vec
 

@@ -46,9 +46,15 @@ def main():
             raise InputError(f"{word!r} has no vector in {FLAGS.vectors}.")
     for path in FLAGS.similarity:
         print_score(path, "Spearman", baselines.score_similarity(vectors, pairs[path]))
-    for name, questions in analogies.items():
-        for rule in ("3CosAdd", "3CosMul"):
-            result = baselines.score_analogies(vectors, questions, rule == "3CosMul")
+    for rule in ("3CosAdd", "3CosMul") if analogies else ():
+        results = {
+            name: baselines.score_analogies(vectors, questions, rule == "3CosMul")
+            for name, questions in analogies.items()
+        }
+        everything = baselines.pooled_score(results.values())
+        if not everything.known:
+            raise InputError(f"No analogy of {FLAGS.analogies} has vectors in {FLAGS.vectors}.")
+        for name, result in {**results, "all analogies": everything}.items():
             print_score(name, rule, result)
     for word in FLAGS.nearest or []:
         nearest = vectors.nearest(word, FLAGS.k)

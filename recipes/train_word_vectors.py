@@ -5,16 +5,18 @@
         --max_ngram=5 --output_dir=runs/korean
 
 OUTPUT_DIR/vectors.bin is word2vec's binary format and vectors.txt its text format; gensim and
-`recipes.evaluate_word_vectors` open both.
+`recipes.evaluate_word_vectors` open both. The same command resumes a stopped or killed run, which
+ends with the same vectors; its state is saved after each epoch, and every ten minutes.
 """
 
+import dataclasses
 import pathlib
 
 from absl import flags, logging
 
-from recipes import dataclass_flags, entry_point
+from recipes import dataclass_flags, entry_point, training_flags
 from recipes.command_line import refuse_beside, refuse_without
-from tfnlp import baselines, text
+from tfnlp import baselines, text, training
 from tfnlp.baselines.word_vector_settings import GloveSettings, Word2VecSettings
 from tfnlp.utils.files import check_writable, write_json
 
@@ -23,7 +25,10 @@ flags.DEFINE_list(
     "input", None, "Texts: .tsv, .csv, .jsonl, .parquet, or plain text; or with .gz."
 )
 flags.DEFINE_string("text_column", "sentence", "Column of the text in tables.")
-flags.DEFINE_string("output_dir", None, "Folder to write the vectors into.")
+flags.DEFINE_string(
+    "output_dir", None, "Folder of the run; the same command resumes a killed run."
+)
+flags.DEFINE_bool("overwrite", False, "Delete the run in the folder and start anew.")
 flags.DEFINE_enum(
     "unit",
     "words",
@@ -43,24 +48,30 @@ def main():
     refuse_without(["min_ngram", "buckets"], "max_ngram")
     if FLAGS.objective == "hierarchical_softmax":
         refuse_beside(["negatives"], "objective=hierarchical_softmax")
-    folder = pathlib.Path(FLAGS.output_dir)
-    check_writable(folder / "vectors.txt")
+    check_writable(pathlib.Path(FLAGS.output_dir) / "vectors.txt")
     texts = (
         line for path in FLAGS.input for line in text.read_every_text(path, FLAGS.text_column)
     )
     corpus = baselines.read_word_corpus(texts, FLAGS.unit, FLAGS.min_count)
     logging.info("%d words, %d of them different.", corpus.counts.sum(), len(corpus.words))
     entry_point.load_tensorflow()
-    if FLAGS.method == "glove":
-        pairs = baselines.count_pairs(corpus, settings.window)
-        vectors = baselines.Glove(corpus.words, settings).train(*pairs)
-    else:
-        vectors = baselines.Word2Vec(corpus, settings).train()
-    for name in ("vectors.txt", "vectors.bin"):
-        vectors.save(folder / name)
+    decisive = training_flags.decisive_flags() | dataclasses.asdict(settings)
+    run = training.RunFolder(FLAGS.output_dir, decisive, FLAGS.overwrite)
+    with run.alone():
+        vectors = make_model(corpus, settings).train(run, {"input": corpus.fingerprint()})
+        for name in ("vectors.txt", "vectors.bin"):
+            vectors.save(run.path / name)
     facts = {"unit": FLAGS.unit, "words": len(vectors), "corpus": int(corpus.counts.sum())}
-    write_json(folder / "figures.json", facts)
-    logging.info("The vectors are in %s.", folder / "vectors.txt")
+    write_json(run.path / "figures.json", facts)
+    logging.info("The vectors are in %s.", run.path / "vectors.txt")
+
+
+def make_model(corpus, settings):
+    """Return the `Word2Vec` or `Glove` of the flags."""
+    if FLAGS.method == "word2vec":
+        return baselines.Word2Vec(corpus, settings)
+    pairs = baselines.count_pairs(corpus, settings.window)
+    return baselines.Glove(corpus.words, pairs, settings)
 
 
 if __name__ == "__main__":

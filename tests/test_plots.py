@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tfnlp import plots
+from tfnlp.baselines import WordVectors
 from tfnlp.plots import (
     draw_activations,
     draw_curves,
@@ -106,3 +107,20 @@ def test_characters_without_a_font_are_warned_of(tmp_path, monkeypatch, caplog):
 
 def test_tokens_are_not_parsed_as_mathematics(tmp_path):
     assert plot_alignments({"": np.eye(2)}, ["$$", "a"], ["b", r"$\q$"], tmp_path / "a.png")
+
+
+def test_words_of_a_map_do_not_cover_each_other(tmp_path):
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(3, 8)).repeat(10, 0)
+    noise = 1e-3 * rng.normal(size=(30, 8))
+    vectors = WordVectors([f"word_${i}$" for i in range(30)], centres + noise)
+    figure = plots.draw_word_map(vectors, 30)
+    boxes = [text.get_window_extent() for text in figure.axes[0].texts]
+    assert 3 <= len(boxes) < 30 and figure.axes[0].texts[0].get_text() == "word_$0$"
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+    # The words of a group are nearer to each other than to those of another one.
+    points = np.stack(figure.axes[0].lines[0].get_data(), 1).reshape(3, 10, 2)
+    middles = points.mean(1)
+    spread = np.linalg.norm(points - middles[:, None], axis=-1).max()
+    assert spread < min(np.linalg.norm(middles[i] - middles[i - 1]) for i in range(3)) / 2
+    assert plots.plot_word_map(vectors, tmp_path / "map.png", 2)

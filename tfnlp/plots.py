@@ -194,7 +194,10 @@ def _character_places(tokens, values):
 
 
 def plot_word_map(vectors, path, count=200):
-    """Plot the first words of `WordVectors` by the main two components of their unit vectors.
+    """Plot the first words of `WordVectors`, near ones beside each other.
+
+    The places are t-SNE's (van der Maaten & Hinton 2008) by cosine distances; a word that would
+    cover a commoner one is a point alone.
 
     Args:
         vectors: `WordVectors`, the commonest words first.
@@ -205,15 +208,26 @@ def plot_word_map(vectors, path, count=200):
 
 
 def draw_word_map(vectors, count=200):
-    from sklearn.decomposition import PCA
+    from sklearn.manifold import TSNE
 
     figure, (axes,) = _panels(1, 1, 10, 8)
-    points = PCA(2).fit_transform(vectors.unit[:count])
+    unit = vectors.unit[:count]
+    perplexity = min(30, (len(unit) - 1) / 3)
+    places = TSNE(perplexity=perplexity, metric="cosine", init="random", random_state=0)
+    points = places.fit_transform(unit)
     axes.plot(*points.T, ".", markersize=2, color="grey")
-    fonts = font_families("sans-serif")
+    axes.set(xticks=[], yticks=[])
+    shown = {"fontsize": 7, "family": font_families("sans-serif"), "parse_math": False}
+    shown |= {"xytext": (2, 2), "textcoords": "offset points"}
+    figure.draw_without_rendering()  # sets the places of the axes
+    boxes = []
     for word, point in zip(vectors.words[:count], points, strict=True):
-        axes.annotate(word, point, fontsize=7, family=fonts)
-    axes.set(xlabel="first component", ylabel="second component")
+        text = axes.annotate(word, point, **shown)
+        box = text.get_window_extent()
+        if any(box.overlaps(other) for other in boxes):
+            text.remove()
+        else:
+            boxes.append(box)
     return figure
 
 
@@ -242,13 +256,12 @@ def _write(path, subject, draw, arguments):
         Whether it was written. Without matplotlib, a line is logged instead.
     """
     try:
-        figure = draw(*arguments)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            draw(*arguments).savefig(path, dpi=120)
     except ImportError:
         logging.info("No plot of the %s: install tfnlp[plots] for one.", subject)
         return False
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        figure.savefig(path, dpi=120)
     missing = set()
     for warning in caught:
         if "missing from font" in str(warning.message):

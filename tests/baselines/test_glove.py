@@ -47,7 +47,7 @@ def test_parts_on_disk_sum_to_the_whole(monkeypatch):
 
 def test_a_step_is_one_of_adagrad_on_the_paper_s_loss():
     settings = GloveSettings(dim=4, x_max=10.0)
-    model = Glove(list("abcde"), settings)
+    model = Glove(list("abcde"), ([], []), settings)
     words, contexts = np.array([0, 1, 3], "int32"), np.array([1, 2, 0], "int32")
     counts = np.array([0.5, 4.0, 25.0], "float32")
     before = model.vectors.numpy()
@@ -68,8 +68,8 @@ def test_products_come_near_the_logarithms_of_counts():
     corpus = read_word_corpus(["a b a c", "b c d a", "d a b b"] * 5, min_count=1)
     keys, counts = count_pairs(corpus, 3)
     settings = GloveSettings(dim=8, epochs=300, learning_rate=0.1, batch_pairs=5, x_max=1.0)
-    model = Glove(corpus.words, settings)
-    vectors = model.train(keys, counts)
+    model = Glove(corpus.words, (keys, counts), settings)
+    vectors = model.train()
     first, second = np.split(model.vectors.numpy(), 2)
     i, j = np.divmod(keys, len(corpus.words))
     products = (first[i, :-1] * second[j, :-1]).sum(1) + first[i, -1] + second[j, -1]

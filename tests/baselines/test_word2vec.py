@@ -5,10 +5,17 @@ import pytest
 import tensorflow as tf
 
 from tfnlp.baselines import Word2Vec, Word2VecSettings, read_word_corpus
-from tfnlp.baselines.word2vec import HuffmanTree, Negatives, character_ngrams, kept_shares
+from tfnlp.baselines.word2vec import (
+    HuffmanTree,
+    Negatives,
+    _ascend,
+    character_ngrams,
+    kept_shares,
+)
 from tfnlp.utils.errors import InputError
 
 TEXTS = ["the cat sat on the mat", "the dog sat on the log", "a cat and a dog"]
+RATE = 2**-6
 SMALL = Word2VecSettings(dim=6, window=2, negatives=3, subsample=0, batch_words=7)
 
 
@@ -71,28 +78,27 @@ def test_a_step_moves_along_the_gradient_of_the_objective(
     model = Word2Vec(corpus, settings)
     rng = np.random.default_rng(3)
     model.outputs.assign(rng.normal(size=model.outputs.shape).astype("float32"))
-    ((batch, read),) = list(model.batches(rng))
+    ((batch, read),) = list(model.batches(corpus.ids, rng))
     around, _, widths, targets, labels, weights = batch
     ids = around[settings.window : -settings.window]
-    assert read == len(corpus.ids)
+    assert read == 0
     np.testing.assert_array_equal(ids, corpus.ids)
     with tf.GradientTape() as tape:
         loss = plain_loss(model, ids, widths, targets, labels, weights)
     by_inputs, by_outputs = tape.gradient(loss, [model.inputs, model.outputs])
     by_inputs = tf.convert_to_tensor(by_inputs).numpy()
     inputs, outputs = model.inputs.numpy(), model.outputs.numpy()
-    model._step(*batch, tf.constant(0.1))
-    np.testing.assert_allclose(
-        model.outputs.numpy() - outputs, -0.1 * tf.convert_to_tensor(by_outputs), atol=1e-6
-    )
+    model._step(*batch, tf.constant(RATE))
+    moved = (model.outputs.numpy() - outputs) / RATE
+    np.testing.assert_allclose(moved, -tf.convert_to_tensor(by_outputs), atol=1e-4)
     # A mean's gradient goes whole to each n-gram, as in fastText's code: compare word by word.
-    moved = model.inputs.numpy() - inputs
+    moved = (model.inputs.numpy() - inputs) / RATE
     if not max_ngram:
-        np.testing.assert_allclose(moved, -0.1 * by_inputs, atol=1e-6)
+        np.testing.assert_allclose(moved, -by_inputs, atol=1e-4)
     else:
         for word in range(len(corpus.words)):  # rows of their own
             count = (model.rows_of[word] < len(inputs) - 1).sum()
-            np.testing.assert_allclose(moved[word], -0.1 * count * by_inputs[word], atol=1e-5)
+            np.testing.assert_allclose(moved[word], -count * by_inputs[word], atol=1e-3)
     assert not moved[-1].any()
 
 
@@ -105,6 +111,29 @@ def test_vectors_of_words_in_like_windows_come_together():
     assert vectors.nearest("cat", 1)[0][0] == "dog" and vectors.nearest("bus", 1)[0][0] == "car"
     again = Word2Vec(corpus, settings).train()
     np.testing.assert_array_equal(again.vectors, vectors.vectors)
+
+
+def test_a_word_that_fills_a_batch_does_not_overshoot():
+    """Half of the pairs are of one word: their sum alone would move it ever farther."""
+    texts = [f"the {word} the {word}" for word in "abcdefghij"] * 100
+    corpus = read_word_corpus(texts)
+    for objective in ("negative_sampling", "hierarchical_softmax"):
+        settings = dataclasses.replace(SMALL, objective=objective, batch_words=2000, epochs=30)
+        vectors = Word2Vec(corpus, settings).train()
+        assert np.abs(vectors.vectors).max() < 5
+
+
+@pytest.mark.parametrize("rate", [0.01, 10.0])
+def test_a_row_moves_by_the_rate_or_by_the_bound_of_its_second_derivative(rate):
+    rng = np.random.default_rng(0)
+    rows, bounds = rng.integers(0, 3, (5, 2)), rng.random((5, 2)).astype("float32")
+    gradients = rng.normal(size=(5, 2, 4)).astype("float32")
+    table = tf.Variable(tf.zeros((3, 4)))
+    _ascend(table, rows, gradients, bounds, rate)
+    for row in range(3):
+        step = min(rate, 1 / bounds[rows == row].sum())
+        expected = step * gradients[rows == row].sum(0)
+        np.testing.assert_allclose(table[row], expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.quick
@@ -141,4 +170,4 @@ def test_ngrams_of_a_word_with_its_edges():
 
 def test_a_corpus_without_a_pair():
     with pytest.raises(InputError, match="two words beside each other"):
-        Word2Vec(read_word_corpus(["film", "film"], min_count=1), SMALL).train()
+        Word2Vec(read_word_corpus(["film", "film"], min_count=1), SMALL)

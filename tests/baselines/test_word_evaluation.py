@@ -4,11 +4,13 @@ from scipy.stats import spearmanr
 
 from tfnlp.baselines import (
     WordVectors,
+    pooled_score,
     read_analogies,
     read_word_pairs,
     score_analogies,
     score_similarity,
 )
+from tfnlp.baselines.word_evaluation import WordScore
 from tfnlp.utils.errors import InputError
 
 WORDS = ["athens", "greece", "oslo", "norway", "rome", "italy"]
@@ -59,3 +61,8 @@ def test_analogies_are_those_of_each_word_by_itself(tmp_path, multiply):
     path.write_text("a b c\n")
     with pytest.raises(InputError, match="line 1: expected four words, not 3"):
         read_analogies(path)
+
+
+def test_scores_of_sections_are_pooled_by_their_known_questions():
+    scores = [WordScore(0.5, 4, 9), WordScore(1.0, 1, 1), WordScore(0.0, 0, 7)]
+    assert pooled_score(scores) == WordScore(3 / 5, 5, 17)

@@ -1,19 +1,8 @@
 """`train_word_vectors` and `evaluate_word_vectors`, from the shell."""
 
-import subprocess
-import sys
-
 import pytest
 
 from tests.recipes.refusals import check_refusals, refusals
-from tests.recipes.shell import RECIPES
-
-
-def run(recipe, *flags):
-    words = [sys.executable, "-m", f"recipes.{recipe}", *map(str, flags)]
-    done = subprocess.run(words, capture_output=True, text=True, cwd=RECIPES.parent, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +15,7 @@ def texts(tmp_path_factory):
 
 
 @pytest.mark.parametrize("method", ["word2vec", "glove"])
-def test_vectors_are_trained_and_scored(method, texts, tmp_path):
+def test_vectors_are_trained_and_scored(method, texts, run, tmp_path):
     flags = [f"--input={texts}", f"--method={method}", "--dim=8", "--epochs=30", "--window=1"]
     flags += ["--subsample=0", "--batch_words=100"] if method == "word2vec" else []
     run("train_word_vectors", *flags, f"--output_dir={tmp_path}")
@@ -43,12 +32,14 @@ def test_vectors_are_trained_and_scored(method, texts, tmp_path):
             "--odd_one_out=cat,dog,stops",
             f"--map={tmp_path}/map.png",
             "--map_words=8",
-        )
+        ).stdout
         for ending in ("txt", "bin")
     ]
     assert said[0] == said[1]
-    similarity, add, multiply, nearest, odd = said[0].splitlines()
+    similarity, add, all_add, multiply, all_multiply, nearest, odd = said[0].splitlines()
     assert similarity.endswith("on 2 of 2")
+    assert all_add == add.replace("analogies:", "all analogies:")
+    assert all_multiply == multiply.replace("analogies:", "all analogies:")
     assert "3CosAdd" in add and "3CosMul" in multiply and add.endswith("on 1 of 1")
     assert nearest.startswith("cat: dog " if method == "word2vec" else "cat: ") and odd.startswith(
         "odd one out: "
@@ -82,3 +73,17 @@ def test_bad_flags_are_told_without_tensorflow(texts, tmp_path):
     unknown, numberless = refusals("evaluate_word_vectors", lines)
     assert "line 1: expected a word and 1 numbers" in unknown
     assert "line 1: expected a word and its numbers" in numberless
+
+
+def test_a_finished_run_is_read_back_and_goes_on(texts, run, tmp_path):
+    flags = [f"--input={texts}", "--dim=4", "--batch_words=100", f"--output_dir={tmp_path}"]
+    run("train_word_vectors", *flags, "--epochs=1")
+    first = (tmp_path / "vectors.txt").read_text()
+    run("train_word_vectors", *flags, "--epochs=1")
+    assert (tmp_path / "vectors.txt").read_text() == first
+    run("train_word_vectors", *flags, "--epochs=2")
+    assert (tmp_path / "vectors.txt").read_text() != first
+    said = run("train_word_vectors", *flags, "--epochs=2", "--dim=3", status=2).stderr
+    assert "there --dim is 4, here 3" in said
+    run("train_word_vectors", *flags, "--epochs=1", "--overwrite")
+    assert (tmp_path / "vectors.txt").read_text() == first

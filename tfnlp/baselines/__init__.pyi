@@ -19,6 +19,7 @@ from .linear_classifiers import compare_baselines as compare_baselines
 from .word2vec import Word2Vec as Word2Vec
 from .word_corpus import SPLITTERS as SPLITTERS
 from .word_corpus import read_word_corpus as read_word_corpus
+from .word_evaluation import pooled_score as pooled_score
 from .word_evaluation import read_analogies as read_analogies
 from .word_evaluation import read_word_pairs as read_word_pairs
 from .word_evaluation import score_analogies as score_analogies

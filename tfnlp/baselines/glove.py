@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfnlp.baselines.word_corpus import BLOCK
+from tfnlp.baselines.word_vector_model import WordVectorModel
 from tfnlp.baselines.word_vectors import WordVectors
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
@@ -88,7 +89,7 @@ def _merge(parts, limit):
     return (np.concatenate(arrays) for arrays in zip(*merged, strict=True))
 
 
-class Glove:
+class Glove(WordVectorModel):
     """Vectors and biases of words and of contexts, and the step that trains them.
 
     Minimises `sum f(X_ij) (w_i . c_j + b_i + d_j - ln X_ij)^2 / 2` over the pairs that occur,
@@ -97,6 +98,7 @@ class Glove:
 
     Args:
         words: the vocabulary.
+        pairs: keys and counts, as `count_pairs` returns them.
         settings: `GloveSettings`.
 
     Attributes:
@@ -104,29 +106,34 @@ class Glove:
         squares: the sums of their squared gradients.
     """
 
-    def __init__(self, words, settings):
-        self.words, self.settings = words, settings
+    unit = "pair"
+
+    def __init__(self, words, pairs, settings):
+        self.words, self.pairs, self.settings = words, pairs, settings
+        self.size, self._epoch = len(pairs[0]), None
         rng = np.random.default_rng(settings.seed)
         shape = 2 * len(words), settings.dim + 1
         self.vectors = tf.Variable((rng.random(shape, "float32") - 0.5) / shape[1])
         self.squares = tf.Variable(tf.ones(shape))
+        self.variables = {"vectors": self.vectors, "squares": self.squares}
         integers, floats = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.float32)
         self._step = tf.function(self.step, input_signature=[integers, integers, floats])
 
-    def train(self, keys, counts):
-        """Train on the result of `count_pairs`; return the `WordVectors`, w_i + c_i each."""
-        settings, size = self.settings, self.settings.batch_pairs
-        total = settings.epochs * len(keys)
-        with progress_bar(total=total, desc="glove", unit="pair") as bar:
-            for epoch in range(settings.epochs):
-                order = np.random.default_rng((settings.seed, epoch)).permutation(len(keys))
-                for start in range(0, len(keys), size):
-                    batch = order[start : start + size]
-                    first, second = np.divmod(keys[batch], len(self.words))
-                    self._step(first.astype("int32"), second.astype("int32"), counts[batch])
-                    bar.update(len(batch))
-        first, second = np.split(self.vectors.numpy()[:, :-1], 2)
-        return WordVectors(self.words, first + second)
+    def train_part(self, epoch, part):
+        """Train on a slice of the pairs, in the order of the epoch."""
+        keys, counts = self.pairs
+        if epoch != self._epoch:
+            rng = np.random.default_rng((self.settings.seed, epoch))
+            self._epoch, self._order = epoch, rng.permutation(self.size)
+        order = self._order[part]
+        for start in range(0, len(order), self.settings.batch_pairs):
+            batch = order[start : start + self.settings.batch_pairs]
+            words, contexts = np.divmod(keys[batch], len(self.words))
+            self._step(words.astype("int32"), contexts.astype("int32"), counts[batch])
+
+    def word_vectors(self):
+        """Return the sums w_i + c_i, as `WordVectors`."""
+        return WordVectors(self.words, sum(np.split(self.vectors.numpy()[:, :-1], 2)))
 
     def step(self, words, contexts, counts):
         """Move the vectors along the gradient of a batch of pairs.

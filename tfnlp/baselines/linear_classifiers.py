@@ -60,12 +60,16 @@ class LinearClassifier:
             InputError: if no text has a term.
         """
         try:
-            self._vectorizer.fit([*texts, *(pairs or [])])
+            if pairs is None:
+                features = self._vectorizer.fit_transform(texts)  # splits each text but once
+            else:
+                self._vectorizer.fit([*texts, *pairs])
+                features = self._features(texts, pairs)
         except ValueError as e:  # scikit-learn: "empty vocabulary"
             raise InputError(
                 f"No {self.bag.unit} could be counted in the training texts: {e}."
             ) from None
-        self._model.fit(self._features(texts, pairs), labels)
+        self._model.fit(features, labels)
         return self
 
     def predict(self, texts, pairs=None):

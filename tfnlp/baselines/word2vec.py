@@ -6,12 +6,12 @@ import zlib
 import numpy as np
 import tensorflow as tf
 
+from tfnlp.baselines.word_vector_model import WordVectorModel
 from tfnlp.baselines.word_vectors import WordVectors
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.progress import progress_bar
 
 
-class Word2Vec:
+class Word2Vec(WordVectorModel):
     """Input and output vectors of words, and the step that trains them.
 
     With x_j the input vectors of a window and y_o the output vectors, negative sampling maximises
@@ -30,16 +30,30 @@ class Word2Vec:
         outputs: (words, D).
         rows_of: (words + 1, n), the rows of `inputs` that each word's vector is the mean of, and
             those of the end of a text, filled up with the last row.
+
+    Raises:
+        InputError: if no text has two words of the vocabulary.
     """
 
+    unit = "word"
+
     def __init__(self, corpus, settings):
-        self.corpus, self.settings = corpus, settings
+        ids, end = corpus.ids, corpus.end
+        if not ((ids[1:] != end) & (ids[:-1] != end)).any():
+            raise InputError(
+                "No text of the corpus has two words beside each other that occur often enough; "
+                "give whole sentences, or a lower min_count."
+            )
+        self.corpus, self.settings, self.size = corpus, settings, len(ids)
         self.rows_of, rows = ngram_rows(corpus.words, settings)
         rng = np.random.default_rng(settings.seed)
         inputs = (rng.random((rows, settings.dim), "float32") - 0.5) / settings.dim
         inputs[-1] = 0
         self.inputs = tf.Variable(inputs)
         self.outputs = tf.Variable(tf.zeros((len(corpus.words), settings.dim)))
+        self.variables = {"inputs": self.inputs, "outputs": self.outputs}
+        # The end of a text is always kept.
+        self._kept_shares = np.append(kept_shares(corpus.counts, settings.subsample), 1)
         if settings.objective == "hierarchical_softmax":
             self._targets = HuffmanTree(corpus.counts)
         else:
@@ -49,51 +63,33 @@ class Word2Vec:
         signature = [integers] * 3 + [pairs, floats, floats, tf.TensorSpec([], tf.float32)]
         self._step = tf.function(self.step, input_signature=signature)
 
-    def train(self):
-        """Train for all epochs; return the `WordVectors`.
+    def train_part(self, epoch, part):
+        """Train on the words of a slice of the corpus."""
+        settings = self.settings
+        rng = np.random.default_rng((settings.seed, epoch, part.start))
+        for batch, read in self.batches(np.asarray(self.corpus.ids[part]), rng):
+            done = (epoch + (part.start + read) / self.size) / settings.epochs
+            rate = settings.learning_rate * max(1 - done, 1e-4)
+            self._step(*batch, tf.constant(rate, tf.float32))
 
-        Raises:
-            InputError: if no text has two words of the vocabulary.
-        """
-        settings, ids, end = self.settings, self.corpus.ids, self.corpus.end
-        if not ((ids[1:] != end) & (ids[:-1] != end)).any():
-            raise InputError(
-                "No text of the corpus has two words beside each other that occur often enough; "
-                "give whole sentences, or a lower min_count."
-            )
-        total = settings.epochs * len(ids)
-        bar = progress_bar(total=total, desc="word2vec", unit="word")
-        for epoch in range(settings.epochs):
-            rng = np.random.default_rng((settings.seed, epoch))
-            for batch, done in self.batches(rng):
-                rate = settings.learning_rate * max(1 - bar.n / total, 1e-4)
-                self._step(*batch, tf.constant(rate, tf.float32))
-                bar.update(epoch * len(ids) + done - bar.n)
-        bar.close()
-        return self.word_vectors()
-
-    def batches(self, rng):
-        """Yield the arguments of `step`, and the number of ids of the corpus read so far.
+    def batches(self, ids, rng):
+        """Yield the arguments of `step`, and the number of ids that were read before.
 
         Args:
+            ids: (n,) ids of a part of the corpus.
             rng: a `numpy.random.Generator`.
         """
         window, end = self.settings.window, self.corpus.end
-        kept = np.append(kept_shares(self.corpus.counts, self.settings.subsample), 1)
+        kept = np.flatnonzero(rng.random(len(ids), "float32") < self._kept_shares[ids])
         gap = np.full(window, end, "int32")
-        read = 0
-        for block in self.corpus.blocks():
-            ids = block[rng.random(len(block), "float32") < kept[block]]
-            texts = np.concatenate([gap, ids, gap])
-            for start in range(0, len(ids), self.settings.batch_words):
-                middle = ids[start : start + self.settings.batch_words]
-                around = texts[start : start + len(middle) + 2 * window]
-                widths = rng.integers(1, window + 1, len(middle), "int32")
-                targets = self._targets.draw(np.minimum(middle, end - 1), rng)
-                text = np.cumsum(around == end, dtype="int32")
-                share = (start + len(middle)) / len(ids)
-                yield (around, text, widths, *targets), read + round(share * len(block))
-            read += len(block)
+        texts = np.concatenate([gap, ids[kept], gap])
+        for start in range(0, len(kept), self.settings.batch_words):
+            around = texts[start : start + self.settings.batch_words + 2 * window]
+            middle = around[window:-window]
+            widths = rng.integers(1, window + 1, len(middle), "int32")
+            targets = self._targets.draw(np.minimum(middle, end - 1), rng)
+            text = np.cumsum(around == end, dtype="int32")
+            yield (around, text, widths, *targets), kept[start]
 
     def step(self, around, text, widths, targets, labels, weights, rate):
         """Move the vectors along the gradient of a batch of middle words, summed over them.
@@ -129,22 +125,48 @@ class Word2Vec:
         y = tf.gather(self.outputs, targets)  # (L, P, D)
         # The gradient of log s(x . y), or of log s(-x . y) where the label is 0, by x . y.
         errors = labels[:, None] - tf.sigmoid(tf.matmul(x, y, transpose_b=True))
-        errors *= rate * weights[:, None]  # (L, 2 window or 1, P)
+        errors *= weights[:, None]  # (L, 2 window or 1, P)
         by_x = tf.matmul(errors, y) * shares  # (L, 2 window, D)
         by_y = tf.matmul(errors, x, transpose_a=True)  # (L, P, D)
-        by_vector = tf.add_n(
-            [tf.pad(by_x[:, i], [[window + o, window - o], [0, 0]]) for i, o in enumerate(offsets)]
-        )
+        # A bound of each row's second derivative: s' is at most 1/4.
+        bound_y = weights * tf.reduce_sum(x**2, [1, 2])[:, None] / 4  # (L, P)
+        bound_x = shares[..., 0] * tf.reduce_sum(weights[..., None] * y**2, [1, 2])[:, None] / 4
+
+        def by_position(parts):
+            """Return the sum of (L, 2 window, n) parts for each of the positions around."""
+            pads = [[[window + o, window - o], [0, 0]] for o in offsets]
+            return tf.add_n([tf.pad(parts[:, i], pad) for i, pad in enumerate(pads)])
+
         # Each row takes the whole gradient of the mean, as in fastText's code.
-        by_row = by_vector[:, None] * filled  # (L + 2 window, n, D)
-        self.inputs.scatter_add(tf.IndexedSlices(by_row, rows))
-        self.outputs.scatter_add(tf.IndexedSlices(by_y, targets))
+        by_row = by_position(by_x)[:, None] * filled  # (L + 2 window, n, D)
+        bound_row = by_position(bound_x[..., None]) * filled[..., 0]
+        _ascend(self.inputs, rows, by_row, bound_row, rate)
+        _ascend(self.outputs, targets, by_y, bound_y, rate)
 
     def word_vectors(self):
         """Return the input vectors of the words, as `WordVectors`."""
         rows = self.rows_of[:-1]
         filled = (rows < self.inputs.shape[0] - 1).sum(1, keepdims=True)
         return WordVectors(self.corpus.words, self.inputs.numpy()[rows].sum(1) / filled)
+
+
+def _ascend(table, rows, gradients, bounds, rate):
+    """Add the summed gradients of rows to a table, times the rate, or less where they are many.
+
+    Updates that follow each other would shrink as they go; their sum overshoots where the rate
+    times the second derivative passes 1. Such a row moves by the gradient over that derivative's
+    bound.
+
+    Args:
+        table: a variable (n, D).
+        rows: (A, B), some of them more than once.
+        gradients: (A, B, D).
+        bounds: (A, B), of the second derivative in any direction; they add up too.
+        rate: the learning rate.
+    """
+    total = tf.math.unsorted_segment_sum(bounds, rows, table.shape[0])
+    steps = rate / tf.maximum(rate * tf.gather(total, rows), 1)
+    table.scatter_add(tf.IndexedSlices(gradients * steps[..., None], rows))
 
 
 def ngram_rows(words, settings):

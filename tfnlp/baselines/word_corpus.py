@@ -3,6 +3,7 @@
 import array
 import collections
 import dataclasses
+import hashlib
 import re
 import tempfile
 
@@ -39,10 +40,12 @@ class WordCorpus:
         """The id that ends a text."""
         return len(self.words)
 
-    def blocks(self):
-        """Yield the ids in parts that fit in memory."""
+    def fingerprint(self):
+        """Return the SHA-256 of the words and their order."""
+        digest = hashlib.sha256("\n".join(self.words).encode())
         for start in range(0, len(self.ids), BLOCK):
-            yield np.asarray(self.ids[start : start + BLOCK])
+            digest.update(self.ids[start : start + BLOCK].tobytes())
+        return digest.hexdigest()
 
 
 def read_word_corpus(texts, unit="words", min_count=5):

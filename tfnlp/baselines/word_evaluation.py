@@ -121,6 +121,14 @@ def score_analogies(vectors, questions, multiply=False):
     return WordScore(right / max(len(ids), 1), len(ids), len(questions))
 
 
+def pooled_score(scores):
+    """Return the `WordScore` of several lists of analogies as one list."""
+    scores = list(scores)
+    known = sum(score.known for score in scores)
+    right = sum(score.score * score.known for score in scores)
+    return WordScore(right / max(known, 1), known, sum(score.total for score in scores))
+
+
 def _known(vectors, word):
     """Return the spelling of a word that has a vector, or None."""
     return next((w for w in (word, word.lower()) if w in vectors), None)

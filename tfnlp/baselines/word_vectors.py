@@ -100,11 +100,11 @@ class WordVectors:
 
 
 def _read_text(path):
-    words, rows, width = [], [], None
+    words, rows, count, width = [], [], None, None
     for number, line in progress_bar(read_lines(path), desc="vectors", unit="word"):
         fields = line.rstrip().split(" ")
         if number == 1 and len(fields) == 2 and all(map(str.isdecimal, fields)):
-            width = int(fields[1])  # word2vec's counts; GloVe has none
+            count, width = map(int, fields)  # of word2vec; GloVe's files have none
             continue
         width = width or len(fields) - 1
         # A few of GloVe's words contain a space.
@@ -121,6 +121,11 @@ def _read_text(path):
         rows.append(row)
     if not words:
         raise InputError(f"{path} holds no vector.")
+    if count not in (None, len(words)):
+        raise InputError(
+            f"{path} holds {len(words)} vectors, but its header says {count}; get the whole file, "
+            "or mend the header."
+        )
     return words, np.stack(rows)
 
 
@@ -132,18 +137,26 @@ def _read_binary(path):
         raise InputError(f"{path} cannot be read: {e.strerror}.") from None
     try:
         count, width = map(int, header.split())
+        if min(count, width) < 1:
+            raise ValueError
     except ValueError:
         raise InputError(
             f"{path} begins with {header[:40]!r}, but must begin with the numbers of words and of "
             "columns, as word2vec's binary files do."
         ) from None
-    words, vectors, place = [], np.empty((count, width), "float32"), 0
+    words, rows, place = [], [], 0
+    wrong = f"{path} does not hold {count} words with {width} columns each, as its header says"
     for row in range(count):
         space = data.find(b" ", place)
         end = space + 1 + 4 * width
         if space < 0 or end > len(data):
-            raise InputError(f"{path} ends within word {row + 1} of {count}.")
-        words.append(data[place:space].lstrip(b"\n").decode())
-        vectors[row] = np.frombuffer(data[space + 1 : end], "float32")
+            raise InputError(f"{wrong}: it ends within word {row + 1}; get the whole file.")
+        try:
+            words.append(data[place:space].lstrip(b"\n").decode())
+        except UnicodeDecodeError:
+            raise InputError(f"{wrong}: word {row + 1} is no text; mend the header.") from None
+        rows.append(np.frombuffer(data, "float32", width, space + 1))
         place = end
-    return words, vectors
+    if data[place:].strip(b"\n"):
+        raise InputError(f"{wrong}: {len(data) - place} bytes follow; mend the header.")
+    return words, np.stack(rows)

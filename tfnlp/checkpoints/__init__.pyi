@@ -1,11 +1,15 @@
 """Loading and saving of Hugging Face and keras-hub checkpoint folders."""
 
-from . import keras_hub_preset as keras_hub_preset
+from . import keras_hub_conversion as keras_hub_conversion
+from . import keras_hub_map as keras_hub_map
 from .checkpoint_config import read_config as read_config
 from .checkpoint_config import read_head as read_head
 from .checkpoint_config import read_labels as read_labels
 from .checkpoint_config import read_task_settings as read_task_settings
 from .family import family_of as family_of
+from .keras_hub_conversion import from_keras_hub as from_keras_hub
+from .keras_hub_conversion import to_keras_hub as to_keras_hub
+from .keras_hub_conversion import with_encoder_blocks as with_encoder_blocks
 from .model_loading import load_model as load_model
 from .model_loading import read_pooler as read_pooler
 from .model_saving import check_saves as check_saves

@@ -6,7 +6,7 @@ from tfnlp import checkpoints
 from tfnlp.checkpoints.family import FAMILIES, read_fields
 from tfnlp.checkpoints.tensors import INDEX
 from tfnlp.configs import MASKED_LMS
-from tfnlp.text.keras_hub_tokenizer import ASSET_NAMES, ASSETS, is_preset_file
+from tfnlp.text.keras_hub_tokenizer import ASSETS, is_preset_file
 from tfnlp.utils.errors import InputError, unknown_name
 from tfnlp.utils.files import read_json
 from tfnlp.utils.hub import find_folder, is_hub_name
@@ -14,7 +14,7 @@ from tfnlp.utils.hub import find_folder, is_hub_name
 # Files to fetch from the Hub before the weights, whose names they contain.
 FETCHED = ("config.json", INDEX, "task.json", "model.weights.json")
 # Files to fetch of a keras-hub preset, whose tokenizer has the padding token.
-FETCHED_OF_PRESET = (*FETCHED, "tokenizer.json", *(f"{ASSETS}/{name}" for name in ASSET_NAMES))
+FETCHED_OF_PRESET = (*FETCHED, "tokenizer.json", f"{ASSETS}/*")
 
 
 def find_checkpoint(source):
@@ -91,7 +91,7 @@ def read_family(folder):
     """Return the `Family` and the config of a local folder."""
     path = folder / "config.json"
     if is_preset_file(path):
-        family, config, unknown = checkpoints.keras_hub_preset.read_preset(folder)
+        family, config, unknown = checkpoints.keras_hub_map.read_preset(folder)
     else:
         fields = read_json(path)
         model_type = fields.get("model_type")
@@ -108,7 +108,7 @@ def read_architecture(folder):
     """Return the class of `transformers` or keras-hub that a local folder names, or None."""
     path = folder / "config.json"
     if is_preset_file(path):
-        return checkpoints.keras_hub_preset.read_task(folder)
+        return checkpoints.keras_hub_map.read_task(folder)
     architectures = read_json(path).get("architectures")
     return architectures[0] if architectures else None
 

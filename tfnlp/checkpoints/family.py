@@ -195,7 +195,6 @@ class Family:
         unread: beginnings of the names of tensors that no model here reads.
         generation: function from our config to the fields of a generation_config.json, for a head
             that generates text; None without one.
-        number: function from the number of a block to its spelling in their names.
     """
 
     model_type: str
@@ -217,7 +216,6 @@ class Family:
     computed: collections.abc.Callable = _nothing
     unread: tuple = ()
     generation: collections.abc.Callable | None = None
-    number: collections.abc.Callable = str
 
     def rows(self, config, head):
         """Return {path: `Weight`} of all models of a config with a head."""
@@ -229,7 +227,7 @@ class Family:
         rows, weights = self.rows(model.text_config, model.head), {}
         for variable in model.weights:
             if row := rows.get(NUMBER.sub("_{}", variable.path)):
-                name = row.name.format(*map(self.number, NUMBER.findall(variable.path)))
+                name = row.name.format(*NUMBER.findall(variable.path))
                 weights[variable.path] = dataclasses.replace(row, path=variable.path, name=name)
         return weights
 

@@ -13,6 +13,7 @@ from tfnlp.checkpoints.checkpoint_config import (
     read_family,
     read_labels,
 )
+from tfnlp.checkpoints.family import family_of
 from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, untouched, weight_names
 from tfnlp.checkpoints.weight_assignment import HEAD_LAYERS, assign_weights, stored_names
 from tfnlp.layers.core.initializers import no_fresh_weights
@@ -21,7 +22,7 @@ from tfnlp.quantization.fake_quantization import set_ranges
 from tfnlp.text.keras_hub_tokenizer import is_preset_file
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
-from tfnlp.utils.hub import fetch_weights, fetch_whole, is_hub_name
+from tfnlp.utils.hub import fetch_weights, fetch_whole, find_folder, is_hub_name
 
 # Heads that fine-tuning adds to an encoder.
 TASK_HEADS = ("classifier", "tagger", "answerer", "chooser")
@@ -32,8 +33,9 @@ def load_model(folder, head=None, num_classes=None, **options):
 
     Args:
         folder: holds config.json and model.safetensors (or its index and shards), as Hugging
-            Face has it; or is a preset of keras-hub; or the name of a model on the Hugging
-            Face Hub, "owner/model" or "owner/model@revision", where no such folder is.
+            Face has it; or is a preset of keras-hub. Where no such folder is, the name of a model
+            on the Hugging Face Hub, "owner/model" or "owner/model@revision", or of a preset,
+            "bert_base_en" or "kaggle://keras/bert/keras/bert_base_en".
         head: None for the encoder alone, or one of `tfnlp.models.HEADS`. Where the folder has
             no such head, it starts from fresh weights.
         num_classes: of a new head; as many as the folder's where None.
@@ -96,13 +98,21 @@ def read_pooler(folder):
     Returns:
         A dict of tensors by their names, as `save_model` takes it; empty where there is none.
     """
-    _, family, _, reader = _open_checkpoint(folder)
-    stored = stored_names(family, reader)
+    _, family, config, reader = _open_checkpoint(folder)
+    stored, saved = stored_names(family, reader), family_of(config)
+    rows = {row.path: row for row in saved.encoder}
+    poolers = [weight for weight in family.encoder if weight.layer == "pooler"]
     return {
-        family.prefix + weight.name: reader.read(name)
-        for weight in family.encoder
-        if weight.layer == "pooler" and (name := weight.find(stored))
+        saved.prefix + rows[weight.path].name: _as_saved(reader.read(name), weight, rows)
+        for weight in poolers
+        if (name := weight.find(stored))
     }
+
+
+def _as_saved(value, weight, rows):
+    """Return a stored tensor as the folder of `save_model` has it; a preset has its transpose."""
+    same = rows[weight.path].transpose == weight.transpose
+    return value if same else np.ascontiguousarray(value.T)
 
 
 def _open_checkpoint(source):
@@ -110,17 +120,15 @@ def _open_checkpoint(source):
     folder = find_checkpoint(source)
     # Before the weights, which may be large, are fetched.
     family, config = read_family(folder)
-    list_files, single = weight_names, WEIGHTS
-    if is_preset := is_preset_file(folder / "config.json"):
-        presets = checkpoints.keras_hub_preset
-        list_files, single = presets.preset_files, presets.PRESET_WEIGHTS
+    if is_preset_file(folder / "config.json"):
+        find_folder(source, ["*.weights.h5"])  # whole or in shards
+        return folder, family, config, checkpoints.keras_hub_conversion.open_preset(folder)
     if is_hub_name(source):
-        if single not in list_files(folder):
-            fetch_whole(source, folder, single, list_files(folder))
-        fetch_weights(source, folder, list_files(folder))
+        if WEIGHTS not in weight_names(folder):
+            fetch_whole(source, folder, WEIGHTS, weight_names(folder))
+        fetch_weights(source, folder, weight_names(folder))
         logging.info("%s is at commit %s.", source, folder.name)
-    reader = presets.PresetReader(folder, family, config) if is_preset else TensorReader(folder)
-    return folder, family, config, reader
+    return folder, family, config, TensorReader(folder)
 
 
 def _untied_as_stored(config, family, head, reader):

@@ -22,7 +22,7 @@ OTHER_HEADS = (
     *("predictions.", "sop_classifier.", "generator_predictions.", "generator_lm_head."),
     *("discriminator_predictions.", "sequence_summary.", "logits_proj.", "lm_predictions."),
     *("mask_predictions.", "multiple_choice_head.", "start_logits.", "end_logits."),
-    *("answer_class.", "crit.", "task:", "final_logits_bias"),
+    *("answer_class.", "crit.", "final_logits_bias"),
 )
 # Buffers that old versions of `transformers` saved.
 BUFFERS = (".position_ids", ".attn.bias", ".attn.masked_bias", "pos_emb.inv_freq")

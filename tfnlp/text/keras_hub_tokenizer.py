@@ -1,10 +1,12 @@
-"""Tokenizers of keras-hub preset folders, loaded without keras-hub.
+"""Tokenizers of keras-hub, loaded from preset folders without keras-hub, or live.
 
 `tokenizer.save_to_preset` writes tokenizer.json, which names a class, and the vocabulary under
 assets/tokenizer/.
 """
 
 import contextlib
+import pathlib
+import tempfile
 
 from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, read_vocabulary
 from tfnlp.text.tokenizer_files import FILES, read_token_lines
@@ -14,7 +16,6 @@ from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
 
 ASSETS = "assets/tokenizer"
-ASSET_NAMES = ("vocabulary.txt", "vocabulary.json", "merges.txt", "vocabulary.spm")
 BPE = {"RobertaTokenizer": "roberta", "GPT2Tokenizer": "gpt2"}
 UNIGRAM = {"AlbertTokenizer": "albert", "DebertaV3Tokenizer": "deberta-v2"}
 # Settings that change the ids, each with its only supported value.
@@ -84,6 +85,13 @@ def read_preset_tokenizer(folder):
     raise InputError(
         f"{path}: the class {name} is none that tfnlp reads of keras-hub; those are {classes}."
     )
+
+
+def convert_tokenizer(tokenizer):
+    """Return the tokenizer of a live keras-hub tokenizer, as `read_preset_tokenizer` does."""
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_to_preset(folder)
+        return read_preset_tokenizer(pathlib.Path(folder))
 
 
 def read_pad_token_id(folder):

@@ -8,7 +8,7 @@ from tfnlp.text.byte_level_bpe import (
     train_byte_level_bpe,
     train_characters,
 )
-from tfnlp.text.keras_hub_tokenizer import ASSET_NAMES, ASSETS, is_preset, read_preset_tokenizer
+from tfnlp.text.keras_hub_tokenizer import ASSETS, is_preset, read_preset_tokenizer
 from tfnlp.text.marian import read_marian
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
 from tfnlp.text.tokenizer_files import ANY_TOKENIZER, FILES, read_family, read_settings
@@ -29,7 +29,7 @@ OTHER_CLASSES = {
     tokens.tokenizer_class: family for family, tokens in SPECIAL_TOKENS.items() if family != "bert"
 }
 # The files to download for a model on the Hub.
-FETCHED = ("config.json", *FILES, *(f"{ASSETS}/{name}" for name in ASSET_NAMES))
+FETCHED = ("config.json", *FILES, f"{ASSETS}/*")
 
 
 def load_tokenizer(folder):

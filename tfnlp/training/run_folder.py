@@ -36,7 +36,7 @@ TOKENIZER = "tokenizer"
 MODEL = ("*.json", "*.safetensors", "*.txt", "*.model")
 RUN_FILES = {
     ".": ("flags.json", "metrics.jsonl", "figures.json", "README.md", "state.safetensors")
-    + ("curves*.png", "n_best.json", "*translations.tsv", LOCK, BAD_BATCH),
+    + ("curves*.png", "n_best.json", "*translations.tsv", "vectors.*", LOCK, BAD_BATCH),
     "best": (*MODEL, "README.md"),
     TOKENIZER: MODEL,
     "generator": MODEL,

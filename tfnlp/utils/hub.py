@@ -1,19 +1,23 @@
-"""Lookup of checkpoints: a local folder, or a model on the Hugging Face Hub by name.
+"""Lookup of checkpoints: a local folder, or a model on the Hugging Face Hub or Kaggle by name.
 
 This module is not in `tfnlp/checkpoints/`, so that tokenizers are fetched without Keras.
 """
 
+import functools
 import pathlib
 import re
 
 import huggingface_hub as hub
 from tqdm import tqdm
 
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import InputError, spelt_alike
 from tfnlp.utils.progress import bar_settings
 
 # "owner/model", or "model" for the oldest ones; then "@" and a branch, tag or commit.
-NAME = re.compile(r"(?P<name>(\w[\w.-]*/)?\w[\w.-]*)(@(?P<revision>[^@\s]+))?", re.ASCII)
+NAME = re.compile(r"(hf://)?(?P<name>(\w[\w.-]*/)?\w[\w.-]*)(@(?P<revision>[^@\s]+))?", re.ASCII)
+KAGGLE = "kaggle://"
+# The form of keras-hub's own names for presets of the families here, such as "bert_base_en".
+PRESET = re.compile(r"(albert|bert|deberta_v3|distil_bert|electra|gpt2|roberta)_\w+", re.ASCII)
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "model.ckpt.index")
 # The commit of each name and revision, so that a process uses one even if the branch moves.
 _COMMITS = {}
@@ -24,12 +28,14 @@ def find_folder(source, files):
 
     Args:
         source: a folder, or the name of a model on the Hugging Face Hub, such as
-            "sentence-transformers/all-MiniLM-L6-v2" or "name@revision". A local folder takes
-            precedence over a model of the same name.
+            "sentence-transformers/all-MiniLM-L6-v2" or "name@revision"; or of a keras-hub preset
+            on Kaggle, such as "bert_base_en" or "kaggle://keras/bert/keras/bert_base_en". A local
+            folder takes precedence over a model of the same name.
         files: names of the files to fetch from the Hub; those that the model lacks are skipped.
 
     Returns:
-        A `pathlib.Path`; for a model on the Hub, the folder of its commit in the Hub's cache.
+        A `pathlib.Path`; for a model on the Hub, the folder of its commit in the Hub's cache; for
+        a preset on Kaggle, the folder in Kaggle's cache, with all its files.
 
     Raises:
         InputError: if there is neither a folder nor a model, if it is the folder of a run, or if
@@ -39,6 +45,8 @@ def find_folder(source, files):
     if source and folder.is_dir():
         _check_not_run(folder)
         return folder
+    if is_kaggle_name(source):
+        return _fetch_from_kaggle(source)
     if not is_hub_name(source):
         raise _no_folder(source)
     return _fetch_files(source, files)
@@ -46,9 +54,16 @@ def find_folder(source, files):
 
 def is_hub_name(source):
     """Return whether `source` is not a local path and could be a name on the Hub."""
-    if not isinstance(source, str) or pathlib.Path(source).exists():
+    if not isinstance(source, str) or pathlib.Path(source).exists() or is_kaggle_name(source):
         return False
     return NAME.fullmatch(source) is not None
+
+
+def is_kaggle_name(source):
+    """Return whether `source` is not a local path and is the name of a preset on Kaggle."""
+    if not isinstance(source, str) or pathlib.Path(source).exists():
+        return False
+    return source.startswith(KAGGLE) or PRESET.fullmatch(source) is not None
 
 
 def fetch_weights(source, folder, names):
@@ -134,6 +149,30 @@ def _fetch_files(source, files):
     folder = pathlib.Path(folder)
     _COMMITS[source] = folder.name
     return folder
+
+
+@functools.cache  # a process sees one version of a preset
+def _fetch_from_kaggle(source):
+    """Return the folder of a preset in Kaggle's cache, fetched whole unless it is there."""
+    handle = source
+    if not source.startswith(KAGGLE):
+        import keras_hub  # loads TensorFlow; it has the table of names
+
+        presets = keras_hub.models.Backbone.presets
+        if source not in presets:
+            hint = spelt_alike(source, presets)
+            raise InputError(f"{source} is no folder, and no preset of keras-hub{hint}.")
+        handle = presets[source]["kaggle_handle"]
+    import kagglehub  # keras-hub fetches by it, into the same cache
+
+    try:
+        return pathlib.Path(kagglehub.model_download(handle.removeprefix(KAGGLE)))
+    except Exception as e:  # as above
+        reason = str(e).strip().partition("\n")[0].rstrip(".") or type(e).__name__
+        raise InputError(
+            f"{handle} could not be fetched ({reason}); check the name and the connection, and "
+            "for a model with terms accept them and give your token (~/.kaggle)."
+        ) from e
 
 
 class _DownloadBar(tqdm):
