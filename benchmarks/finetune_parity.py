@@ -150,17 +150,26 @@ def read_task():
     return task, train, dev
 
 
-def make_batches(task, train, dev):
+def make_batches(task, train, dev, tokenizer=None):
     from tfnlp.text import load_tokenizer
     from tfnlp.training import encode_batches
 
-    tokenizer = load_tokenizer(FLAGS.model_dir)
+    tokenizer = tokenizer or load_tokenizer(FLAGS.model_dir)
     sizes = (FLAGS.max_length, FLAGS.batch_size)
     batches = encode_batches(task, tokenizer, train, *sizes, shuffle=True, seed=FLAGS.seed)
     return tokenizer, batches, encode_batches(task, tokenizer, dev, *sizes)
 
 
-def train_tfnlp(task, train, dev, name="tfnlp", regularizer=lambda model, task: None):
+def load_start(task):
+    """Return the model of --model_dir with the task's head, and None for its own tokenizer."""
+    from tfnlp.checkpoints import load_model
+
+    return load_model(FLAGS.model_dir, task.head, task.num_classes), None
+
+
+def train_tfnlp(
+    task, train, dev, name="tfnlp", regularizer=lambda model, task: None, start=load_start
+):
     """Fine-tune with tfnlp; return the dev score after each epoch.
 
     Args:
@@ -168,18 +177,19 @@ def train_tfnlp(task, train, dev, name="tfnlp", regularizer=lambda model, task: 
         train, dev: the task's examples.
         name: name of the run's folder, to which the seed is added.
         regularizer: a function of (model, task) that returns an additional loss, or None.
+        start: a function of the task that returns the initial model and its tokenizer, or None for
+            that of --model_dir.
     """
     import keras
 
-    from tfnlp.checkpoints import load_model
     from tfnlp.training import FineTuner, RunFolder, fit
     from tfnlp.training.inference import predictor
     from tfnlp.training.optimizer import optimizer_of
 
     keras.backend.clear_session()
     keras.utils.set_random_seed(FLAGS.seed)
-    _, batches, dev_batches = make_batches(task, train, dev)
-    model = load_model(FLAGS.model_dir, task.head, task.num_classes)
+    model, tokenizer = start(task)
+    _, batches, dev_batches = make_batches(task, train, dev, tokenizer)
     config = training_flags.training_config()
     trained = FineTuner(model, task, regularizer(model, task))
     trained.compile(optimizer_of(config, model, len(batches)), jit_compile=False)

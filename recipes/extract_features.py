@@ -7,7 +7,7 @@
 from absl import flags, logging
 
 from recipes import data_flags, entry_point, model_flags
-from tfnlp import checkpoints, tasks, text
+from tfnlp import checkpoints, knowledge, tasks, text
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("input", None, "Texts: .tsv, .csv, .jsonl, .parquet or .txt, or with .gz.")
@@ -31,7 +31,7 @@ flags.mark_flags_as_required(["input", "output"])
 def main():
     tasks.check_features_file(FLAGS.output)
     examples = text.read_examples(FLAGS.input, FLAGS.text_column, FLAGS.pair_column, None)
-    tokenizer = text.load_tokenizer(FLAGS.model_dir)
+    tokenizer = knowledge.load_entity_tokenizer(FLAGS.model_dir)
     entry_point.load_tensorflow()
     # A masked LM's folder has its head, and no pooler for an encoder alone.
     head = "masked_lm" if checkpoints.read_head(FLAGS.model_dir) == "masked_lm" else None

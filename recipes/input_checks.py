@@ -12,7 +12,8 @@ from tfnlp.utils.errors import ColumnError, InputError
 FLAGS = flags.FLAGS
 # Flags of example files, and of all files; folder flags end in _dir.
 EXAMPLES = ("train", "dev", "test", "input", "texts", "corpus")
-FILES = {*EXAMPLES, "vocabulary_text", "calibration_text", "check_text", "golden", "embeddings"}
+FILES = {*EXAMPLES, "vocabulary_text", "calibration_text", "check_text", "golden"}
+FILES |= {"embeddings", "entity_vectors"}
 # File flags of columns outside example files; --translation_column is of an output file.
 _FILES_OF_COLUMN = {
     "calibration_column": ("calibration_text",),

@@ -7,7 +7,7 @@ from absl import flags, logging
 
 import tfnlp
 from recipes.command_line import group, refuse_beside
-from tfnlp import baselines, checkpoints, configs, text, training
+from tfnlp import baselines, checkpoints, configs, knowledge, text, training
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -185,7 +185,7 @@ def make_model(task, texts):
             raises one.
     """
     if FLAGS.model_dir:
-        tokenizer = text.load_tokenizer(FLAGS.model_dir)
+        tokenizer = knowledge.load_entity_tokenizer(FLAGS.model_dir)
         model = checkpoints.load_model(
             FLAGS.model_dir, task.head, task.num_classes, block_size=FLAGS.block_size
         )
@@ -226,7 +226,8 @@ def read_start(read_texts, writes=False):
     """
     if not FLAGS.model_dir:
         return _from_scratch(read_texts, writes)
-    return checkpoints.read_config(FLAGS.model_dir), text.load_tokenizer(FLAGS.model_dir)
+    tokenizer = knowledge.load_entity_tokenizer(FLAGS.model_dir)
+    return checkpoints.read_config(FLAGS.model_dir), tokenizer
 
 
 def _from_scratch(read_texts, writes=False):

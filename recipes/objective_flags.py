@@ -49,6 +49,16 @@ class NextSentence(MaskedLM):
 
 
 @dataclasses.dataclass(frozen=True)
+class DenoisingEntities(MaskedLM):
+    """Settings of the denoising entity auto-encoder."""
+
+    families: ClassVar = ("bert",)
+
+    def objective(self):
+        return objectives.DenoisingEntities(masked_lm=super().objective())
+
+
+@dataclasses.dataclass(frozen=True)
 class SentenceOrder(MaskedLM):
     """Settings of sentence order prediction, which masks spans."""
 
@@ -133,6 +143,7 @@ OBJECTIVES = {
     "masked_lm": MaskedLM,
     "next_sentence": NextSentence,
     "sentence_order": SentenceOrder,
+    "denoising_entities": DenoisingEntities,
     "replaced_tokens": ReplacedTokens,
     "permutation_lm": PermutationLM,
     "causal_lm": CausalLM,

@@ -35,7 +35,14 @@ import pathlib
 
 from absl import flags, logging
 
-from recipes import data_flags, entry_point, model_flags, objective_flags, training_flags
+from recipes import (
+    data_flags,
+    entity_flags,
+    entry_point,
+    model_flags,
+    objective_flags,
+    training_flags,
+)
 from recipes.command_line import flag_text, group, no_effect, read_numbers, refuse_beside
 from tfnlp import checkpoints, configs, objectives, training
 from tfnlp.training.published_settings import PRETRAINING
@@ -91,6 +98,7 @@ def define_step_flags():
 objective_flags.define_flags()
 define_corpus_flags()
 model_flags.define_model_flags()
+entity_flags.define_flags()
 training_flags.define_training_flags(epochs=1, learning_rate=1e-4)
 training_flags.define_recipe_flag(PRETRAINING)
 define_step_flags()
@@ -106,6 +114,8 @@ def check_flags():
     check_weights()
     if not FLAGS.model_dir:
         check_family(settings.families)
+    if FLAGS.objective != "denoising_entities":
+        refuse_beside(["entity_vectors"], f"objective={FLAGS.objective}")
     if all(map(os.path.isdir, [*FLAGS.corpus, *(FLAGS.dev or [])])):
         names = ("documents", "sentences", "text_column")
         refuse_beside(names, f"corpus={FLAGS.corpus[0]}, which is prepared")
@@ -142,13 +152,18 @@ def check_memory(config):
         raise no_effect("memory_length", f"on a {configs.family_name(config)} model, which {why}")
 
 
-def read_start(objective):
+def read_start(objective, entities):
     """Return the objective, fitted to the model's memory, and the initial config and tokenizer.
+
+    Args:
+        objective: see `tfnlp.objectives`.
+        entities: from `entity_flags.read_entities`.
 
     Raises:
         InputError: if the flags, the config or the tokenizer do not fit the objective.
     """
     config, tokenizer = model_flags.read_start(read_texts, writes=FLAGS.objective == "causal_lm")
+    tokenizer = entity_flags.find_entities(tokenizer, entities)
     check_memory(config)
     if config.recurrent and FLAGS.objective == "causal_lm":
         # The memory of a recurrent network is its state.
@@ -187,9 +202,10 @@ def read_corpus(paths, tokenizer, weights=None):
 
 def main():
     settings = check_flags()
+    entities = entity_flags.read_entities()
     config, run = training_flags.start_run()
     with training.make_strategy(FLAGS.strategy).scope():
-        objective, model_config, tokenizer = read_start(settings.objective())
+        objective, model_config, tokenizer = read_start(settings.objective(), entities)
         model_flags.keep_tokenizer(run, tokenizer)
         started = training.start_models(
             objective,
@@ -198,6 +214,9 @@ def main():
             FLAGS.generator_dir,
             block_size=FLAGS.block_size,
         )
+        started = {
+            name: entity_flags.add_entities(model, entities) for name, model in started.items()
+        }
         pooler = None
         if FLAGS.model_dir and objective.head == "masked_lm":
             pooler = checkpoints.read_pooler(FLAGS.model_dir)

@@ -130,7 +130,7 @@ def kind_of(model, pooling=None):
     surplus = sorted(set(model.input) - {"token_ids", "segment_ids", "padding_mask"})
     if surplus:
         raise InputError(
-            f"{model.name} has the inputs {', '.join(surplus)} too, which a file has not; build "
-            "it without memory=True."
+            f"{model.name} has the inputs {', '.join(surplus)} too, which a file has not; give "
+            "one that reads no entities, or build it without memory=True."
         )
     return kind

@@ -15,7 +15,7 @@ from tfnlp import layers
 STATES, IDS, MASK = np.zeros((2, 4, 8), "float32"), np.ones((2, 4), "int32"), np.ones((2, 4))
 
 
-IMAGE = np.zeros((2, 3, 4, 3), "float32")
+ENTITIES, IMAGE = np.zeros((2, 4, 6), "float32"), np.zeros((2, 3, 4, 3), "float32")
 
 
 # How each layer is made, and what it is called on.
@@ -38,6 +38,11 @@ CASES = {
         lambda **kw: layers.GradientDisentangledEmbedding(9, 8, 6, embedding_dim=4, **kw),
         [IDS, IDS],
     ),
+    "KnowledgeBlock": (
+        lambda **kw: layers.KnowledgeBlock(2, 16, num_entity_heads=3, **kw),
+        [STATES, ENTITIES],
+    ),
+    "KnowledgeFusion": (lambda **kw: layers.KnowledgeFusion(16, **kw), [STATES, ENTITIES, MASK]),
     "LastState": (layers.LastState, [STATES, MASK]),
     "LayerNormalization": (layers.LayerNormalization, [STATES]),
     "LearnedPositionEncoding": (lambda **kw: layers.LearnedPositionEncoding(5, **kw), [STATES]),

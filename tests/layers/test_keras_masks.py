@@ -53,6 +53,15 @@ ON_STATES = {
         lambda f, x: f(x, 0.5 + 0 * x, return_attention_scores=True)[0][1],
     ),
     "decoder block": (layers.DecoderBlock(2, 16), lambda f, x: f(x, x)),
+    "fusion": (layers.KnowledgeFusion(16), lambda f, x: f(x, 2 * x)[1]),
+    "knowledge block": (
+        layers.KnowledgeBlock(2, 16, num_entity_heads=2),
+        lambda f, x: f(x, 2 * x)[0],
+    ),
+    "entities of a block": (
+        layers.KnowledgeBlock(2, 16, num_entity_heads=4, norm_first=True),
+        lambda f, x: f(x, 0.5 + 0 * x, return_attention_scores=True)[1],
+    ),
     "shared encoder": (
         layers.SharedEncoder(2, 2, 16),
         lambda f, x: f(x, return_attention_scores=True)[0],

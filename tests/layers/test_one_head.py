@@ -46,6 +46,10 @@ CALLS = {
     "encoder": (lambda: layers.EncoderBlock(1, 6), None),
     "shared encoder": (lambda: layers.SharedEncoder(2, 1, 6), None),
     "decoder": (lambda: layers.DecoderBlock(1, 6), lambda f, x: f(x, 1 - x)),
+    "knowledge block": (
+        lambda: layers.KnowledgeBlock(1, 6, num_entity_heads=1),
+        lambda f, x: sum(f(x, 1 - x, entity_mask=np.tile([1, 0, 1, 1, 0], (len(x), 1)))),
+    ),
     "two-stream block": (lambda: layers.TwoStreamBlock(1, 6), two_streams),
     "images": (
         lambda: layers.QuadraticPositionAttention(1, 4),

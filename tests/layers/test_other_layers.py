@@ -59,7 +59,25 @@ def recurrent_model():
     return keras.Model(inputs, layers.ScoreAttention("concat", units=5)(query, value))
 
 
+def knowledge_model():
+    shapes = {"tokens": (None, 8), "entities": (None, 6), "entity_mask": (None,)}
+    inputs = {name: keras.Input(shape, name=name) for name, shape in shapes.items()}
+    block = layers.KnowledgeBlock(2, 12, num_entity_heads=3)
+    x, entities = block(inputs["tokens"], inputs["entities"], entity_mask=inputs["entity_mask"])
+    fuse = layers.KnowledgeFusion(12, "tanh", "relu")
+    return keras.Model(inputs, list(fuse(x, entities, inputs["entity_mask"])))
+
+
+def mentions(length, mask):
+    states = {"tokens": rand(1, length, 8), "entities": rand(1, length, 6, seed=1)}
+    return states | {"entity_mask": np.array([mask], "float32")}
+
+
 CASES = {
+    "knowledge": (
+        knowledge_model,
+        [mentions(3, [1, 0, 1]), mentions(1, [0]), mentions(5, [1, 1, 1, 1, 1])],
+    ),
     "quadratic": (image_model, [rand(1, 4, 6, 3), rand(1, 7, 3, 3, seed=1)]),
     "quadratic with values": (lambda: image_model(value_dim=2), [rand(1, 4, 6, 3)]),
     "embedding and shared encoder": (

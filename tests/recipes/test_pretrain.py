@@ -15,8 +15,10 @@ from tests.recipes.refusals import check_refusals
 from tests.recipes.shell import RECIPES
 from tfnlp.checkpoints import read_head, read_task_settings
 from tfnlp.configs import FAMILIES, config_by_name
+from tfnlp.knowledge import EntityTokenizer
 from tfnlp.objectives import (
     CausalLM,
+    DenoisingEntities,
     MaskedLM,
     NextSentence,
     PermutationLM,
@@ -202,16 +204,18 @@ def test_families_that_are_refused_at_once_are_those_that_do_not_fit():
         "masked_lm": MaskedLM(),
         "next_sentence": NextSentence(),
         "sentence_order": SentenceOrder(),
+        "denoising_entities": DenoisingEntities(),
         "replaced_tokens": ReplacedTokens(),
         "permutation_lm": PermutationLM(),
         "causal_lm": CausalLM(),
     }
-    assert objectives.keys() == SETTINGS.keys() == OBJECTIVES.keys()
+    finding = EntityTokenizer.of(tokenizer, {"a": 1})
+    assert objectives.keys() == SETTINGS.keys() == {*OBJECTIVES, "denoising_entities"}
     for name, objective in objectives.items():
         fit = []
         for family in FAMILIES:
             with contextlib.suppress(InputError):
-                objective.check(config_by_name(family), tokenizer)
+                objective.check(config_by_name(family), finding)
                 fit.append(family)
         assert sorted(fit) == sorted(SETTINGS[name].families), name
 

@@ -11,6 +11,7 @@ from tfnlp.utils.lazy_dictionary import LazyDictionary
 FAMILIES = LazyDictionary(
     {
         "bert": "tfnlp.checkpoints.bert_map:BERT",
+        "knowledge_bert": "tfnlp.checkpoints.knowledge_bert_map:KNOWLEDGE_BERT",
         "roberta": "tfnlp.checkpoints.bert_map:ROBERTA",
         "distilbert": "tfnlp.checkpoints.distilbert_map:DISTILBERT",
         "albert": "tfnlp.checkpoints.albert_map:ALBERT",

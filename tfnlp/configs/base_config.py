@@ -79,6 +79,8 @@ class BaseConfig:
     pretrained_on_pairs: ClassVar[bool] = False
     # True if two models of the family can share their embedding tables.
     shares_embeddings: ClassVar[bool] = False
+    # True if it reads the entities of a knowledge graph beside the tokens.
+    reads_entities: ClassVar[bool] = False
     # True if a discriminator first normalises each state plus that of the first token.
     discriminator_norm: ClassVar[bool] = False
 

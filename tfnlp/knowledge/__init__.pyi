@@ -4,6 +4,9 @@ Decisions: docs/decisions/knowledge.md.
 """
 
 from .conceptnet import read_conceptnet as read_conceptnet
+from .entity_tokenizer import EntityTokenizer as EntityTokenizer
+from .entity_tokenizer import load_entity_tokenizer as load_entity_tokenizer
+from .entity_tokenizer import named_vectors as named_vectors
 from .graph import KnowledgeGraph as KnowledgeGraph
 from .graph_vector_settings import METHODS as METHODS
 from .graph_vectors import GraphVectors as GraphVectors

@@ -25,6 +25,8 @@ from tfnlp.layers.blocks.convolution_block import ConvolutionBlock
 from tfnlp.layers.blocks.decoder_block import DecoderBlock
 from tfnlp.layers.blocks.encoder_block import EncoderBlock
 from tfnlp.layers.blocks.feed_forward import FeedForward
+from tfnlp.layers.blocks.knowledge_block import KnowledgeBlock
+from tfnlp.layers.blocks.knowledge_fusion import KnowledgeFusion
 from tfnlp.layers.blocks.recurrent_decoder import RecurrentDecoderBlock
 from tfnlp.layers.blocks.shared_encoder import SharedEncoder
 from tfnlp.layers.blocks.two_stream_block import TwoStreamBlock
@@ -55,6 +57,8 @@ __all__ = [
     "FastTruncatedNormal",
     "FeedForward",
     "GradientDisentangledEmbedding",
+    "KnowledgeBlock",
+    "KnowledgeFusion",
     "LastState",
     "LayerNormalization",
     "LearnedPositionEncoding",

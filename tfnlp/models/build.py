@@ -18,6 +18,7 @@ from tfnlp.utils.lazy_dictionary import LazyDictionary
 ENCODERS = LazyDictionary(
     {
         "bert": "tfnlp.models.bert:encode_bert",
+        "knowledgebert": "tfnlp.models.knowledge_bert:encode_knowledge_bert",
         "roberta": "tfnlp.models.bert:encode_roberta",
         "distilbert": "tfnlp.models.bert:encode_bert",
         "albert": "tfnlp.models.albert:encode_albert",
@@ -81,7 +82,8 @@ def build_model(
 
     Returns:
         A functional `TextModel` from a dict of `token_ids`, `segment_ids` and `padding_mask`,
-        each (B, L) int32 (the mask 1 at real tokens); for a chooser each (B, choices, L). With
+        each (B, L) int32 (the mask 1 at real tokens); for a chooser each (B, choices, L). A
+        `KnowledgeBertConfig` has also `entity_ids`, likewise, 0 at tokens without an entity. With
         "permutation_lm" also of `permutation_order` (B, L), the rank of each position in the
         order in which they are seen, and `target_mapping` (B, P, L), one-hot rows of the
         positions to predict. With `memory` also of `memory` (B, num_layers, M, D) float32, M
@@ -162,10 +164,8 @@ def _encode(config, head, inputs, options, **shared):
 def _inputs(config, head, memory):
     """Return the inputs of an encoder by name."""
     shape = (None, None) if head == "chooser" else (None,)
-    inputs = {
-        key: keras.Input(shape, dtype="int32", name=key)
-        for key in ("token_ids", "segment_ids", "padding_mask")
-    }
+    names = ["token_ids", "segment_ids", "padding_mask"] + ["entity_ids"] * config.reads_entities
+    inputs = {key: keras.Input(shape, dtype="int32", name=key) for key in names}
     if head == "permutation_lm":
         inputs["permutation_order"] = keras.Input((None,), dtype="int32", name="permutation_order")
         inputs["target_mapping"] = keras.Input((None, None), dtype="int32", name="target_mapping")

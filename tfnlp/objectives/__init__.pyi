@@ -5,6 +5,7 @@ from .corpus import Corpus as Corpus
 from .corpus_loading import corpus_of as corpus_of
 from .corpus_loading import open_corpus as open_corpus
 from .corpus_loading import reading_settings as reading_settings
+from .denoising_entities import DenoisingEntities as DenoisingEntities
 from .lm_evaluation import check_evaluation as check_evaluation
 from .lm_evaluation import evaluate_causal_lm as evaluate_causal_lm
 from .lm_evaluation import evaluate_masked_lm as evaluate_masked_lm

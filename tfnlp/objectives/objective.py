@@ -7,6 +7,7 @@ from keras import ops
 
 from tfnlp.configs import check_head
 from tfnlp.text.batches import IGNORED
+from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import correct, log_likelihood
 
 
@@ -17,11 +18,13 @@ class Objective(abc.ABC):
         head: the head of the model, as in `build_model`.
         loss_name: the name of the loss, or of its total.
         memory: whether a batch continues the one before, so that the model keeps a memory.
+        reads_entities: whether the batches have entities beside the tokens.
     """
 
     head: ClassVar[str]
     loss_name: ClassVar[str]
     memory: ClassVar[bool] = False
+    reads_entities: ClassVar[bool] = False
 
     @property
     def loss_weights(self):
@@ -31,6 +34,11 @@ class Objective(abc.ABC):
     def check(self, config, tokenizer):
         """Raise an InputError if the model's config or the tokenizer does not fit."""
         check_head(config, self.head)
+        if config.reads_entities and not self.reads_entities:
+            raise InputError(
+                "The model reads entities, which only objective=denoising_entities gives; take "
+                "that, or another model."
+            )
 
     def initialise_head(self, model, batches):  # noqa: B027
         """Initialise a new model's head from the training batches; by default, do nothing."""

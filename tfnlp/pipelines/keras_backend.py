@@ -9,9 +9,10 @@ import numpy as np
 from scipy.special import softmax
 
 from tfnlp.checkpoints import load_model, read_head, read_labels, read_task_settings
+from tfnlp.knowledge import load_entity_tokenizer
 from tfnlp.models import check_vocabulary
 from tfnlp.pipelines.pipeline import PIPELINES, pipeline_of
-from tfnlp.text import Encodings, LengthBatches, load_tokenizer
+from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.inference import predictor
 from tfnlp.utils.errors import InputError, unknown_name
 
@@ -108,7 +109,7 @@ def load_runner(folder, batch_size=32):
     read_kind(folder)  # fails before the model is loaded
     model = load_model(folder, read_head(folder))
     settings = read_labels(folder), read_task_settings(folder)
-    backend = KerasBackend(model, load_tokenizer(folder), *settings, batch_size=batch_size)
+    backend = KerasBackend(model, load_entity_tokenizer(folder), *settings, batch_size=batch_size)
     return pipeline_of(backend)
 
 

@@ -142,7 +142,9 @@ class LengthBatches(EpochBatches):
         import tensorflow as tf
 
         ids = tf.TensorSpec((None, None, None) if self.choices else (None, None), "int32")
-        inputs = {key: ids for key in ("token_ids", "segment_ids", "padding_mask")}
+        has_entities = getattr(self._rows, "entity_ids", None) is not None
+        names = ["token_ids", "segment_ids", "padding_mask"] + ["entity_ids"] * has_entities
+        inputs = {key: ids for key in names}
         labels = None
         if self.token_labels is not None:
             labels = tf.TensorSpec((None, None), "int32")

@@ -55,6 +55,7 @@ class Encodings(collections.abc.Sequence):
         examples: (rows,) int32, or None.
         choices: the number of rows in each item of a multiple-choice task; None if each row is an
             item.
+        entity_ids: (tokens,) int32, the entity aligned to each token, 0 for none; or None.
     """
 
     token_ids: np.ndarray
@@ -66,6 +67,7 @@ class Encodings(collections.abc.Sequence):
     words: np.ndarray | None = None
     examples: np.ndarray | None = None
     choices: int | None = None
+    entity_ids: np.ndarray | None = None
 
     @classmethod
     def from_list(cls, encodings):
@@ -115,8 +117,8 @@ class Encodings(collections.abc.Sequence):
             pad_token_id: the id of padding.
 
         Returns:
-            A dict of `token_ids`, `segment_ids` and `padding_mask`, (B, L) int32 each, or (B,
-            choices, L) for multiple choice.
+            A dict of `token_ids`, `segment_ids` and `padding_mask`, and of `entity_ids` if there
+            are any, (B, L) int32 each, or (B, choices, L) for multiple choice.
         """
         rows = np.asarray(items, "int64")
         if self.choices is not None:  # (items, choices)
@@ -126,13 +128,13 @@ class Encodings(collections.abc.Sequence):
         places = np.arange(lengths.max(initial=1))
         mask = places < lengths  # (B, L) or (B, choices, L)
         places = (starts + places)[mask]
-        token_ids, segment_ids = (
-            np.full(mask.shape, pad_token_id, "int32"),
-            np.zeros(mask.shape, "int32"),
-        )
-        token_ids[mask], segment_ids[mask] = self.token_ids[places], self.segment_ids[places]
-        inputs = {"padding_mask": mask.astype("int32"), "token_ids": token_ids}
-        return inputs | {"segment_ids": segment_ids}
+        inputs = {"padding_mask": mask.astype("int32")}
+        for name in ("token_ids", "segment_ids", "entity_ids"):
+            if (flat := getattr(self, name)) is not None:
+                fill = pad_token_id if name == "token_ids" else 0
+                inputs[name] = np.full(mask.shape, fill, "int32")
+                inputs[name][mask] = flat[places]
+        return inputs
 
     def select(self, kept):
         """Return the rows where `kept`, (rows,) bool, is true, with ids and segments alone."""
@@ -161,10 +163,11 @@ class Encodings(collections.abc.Sequence):
         return Encodings(self.token_ids[is_kept], self.segment_ids[is_kept], starts, truncated)
 
     def fingerprint(self):
-        """Return a SHA-256 of the ids and segments of all rows."""
+        """Return a SHA-256 of the ids, segments and entities of all rows."""
         digest = hashlib.sha256(f"{self.choices}".encode())
-        for flat in (self.starts, self.token_ids, self.segment_ids):
-            digest.update(np.ascontiguousarray(flat))
+        for flat in (self.starts, self.token_ids, self.segment_ids, self.entity_ids):
+            if flat is not None:
+                digest.update(np.ascontiguousarray(flat))
         return digest.hexdigest()
 
     def _row(self, row):

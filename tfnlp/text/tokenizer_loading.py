@@ -57,6 +57,11 @@ def load_tokenizer(folder):
     # Older versions of `transformers` add "Fast" to some class names.
     name = str(read_settings(folder).get("tokenizer_class")).removesuffix("Fast")
     family = read_family(folder) or "bert"
+    if family == "knowledge_bert":
+        raise InputError(
+            f"{folder}: the model reads entities beside the tokens, which only fine-tuning, "
+            "predictions and `tfnlp.knowledge.load_entity_tokenizer` can give; give another."
+        )
     if family in ANY_TOKENIZER or not read_family(folder):
         default = "marian" if (folder / "source.spm").exists() else family
         family = OTHER_CLASSES.get(name, default)

@@ -67,17 +67,22 @@ class BaseBlock(BaseLayer):
             **kwargs,
         )
 
-    def _attention(self, width, name="attention", **kwargs):
-        """Create the block's attention for inputs of a width."""
-        if not self.num_heads or (self.key_dim is None and width % self.num_heads):
+    def _attention(self, width, name="attention", num_heads=None, **kwargs):
+        """Create an attention of the block for inputs of a width.
+
+        With `num_heads` it has other heads than the block's, of equal parts of the width.
+        """
+        key_dim = None if num_heads else self.key_dim
+        num_heads = num_heads or self.num_heads
+        if not num_heads or (key_dim is None and width % num_heads):
             raise ValueError(
-                f"num_heads={self.num_heads} does not divide the input width {width}; "
+                f"num_heads={num_heads} does not divide the input width {width}; "
                 "choose a number of heads that does."
             )
         options = {k: v for k, v in self.options().items() if k in self.ATTENTION.OPTIONS}
         return self.ATTENTION(
-            self.num_heads,
-            self.key_dim or width // self.num_heads,
+            num_heads,
+            key_dim or width // num_heads,
             dropout=self.attention_dropout,
             block_size=self.block_size,
             kernel_initializer=self.kernel_initializer.clone(),

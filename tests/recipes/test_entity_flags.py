@@ -1,0 +1,92 @@
+"""Entities from the shell: fine-tuned, predicted, pretrained with, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.grammar_corpus import write_reviews
+from tests.knowledge.small_wordnet import write_wordnet
+from tests.recipes.conftest import SMALL
+from tests.recipes.refusals import check_refusals
+from tfnlp.baselines import WordVectors
+from tfnlp.checkpoints import load_model, read_config
+from tfnlp.knowledge import load_entity_tokenizer
+
+NOUNS = ["thing", "film", "story", "cast", "ending", "camera_work"]
+FLAGS = ("--batch_size=16", "--epochs=1", "--max_length=24")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with reviews, WordNet of a few nouns, and their vectors."""
+    pytest.importorskip("nltk")
+    folder = tmp_path_factory.mktemp("entities")
+    write_reviews(folder, train=64, dev=16, test=0)
+    write_wordnet(folder / "wordnet", NOUNS)
+    vectors = np.random.default_rng(0).normal(size=(len(NOUNS), 8))
+    WordVectors([f"{noun}.n.01" for noun in NOUNS], vectors).save(folder / "vectors.bin")
+    WordVectors(["x"], np.ones((1, 8))).save(folder / "others.bin")
+    (folder / "broken.bin").write_text("film\n")
+    return folder
+
+
+def test_a_classifier_goes_on_from_denoised_entities(place, run, tmp_path):
+    files = [f"--{name}={place}/{name}.tsv" for name in ("train", "dev")]
+    entities = [f"--entity_vectors={place}/vectors.bin", f"--wordnet={place}/wordnet"]
+    denoised, first = tmp_path / "denoised", tmp_path / "first"
+    corpus = [f"--corpus={place}/train.tsv", f"--dev={place}/dev.tsv", *FLAGS]
+    corpus += ["--objective=denoising_entities"]
+    flags = [*corpus, *entities, *SMALL, f"--output_dir={denoised}"]
+    run("pretrain", *flags)
+    figures = json.loads((denoised / "figures.json").read_text())
+    assert 0 <= figures["val_entity_accuracy"] <= 1 and figures["val_entity_loss"] > 0
+    assert "is complete" in run("pretrain", *flags).stderr
+
+    start = f"--model_dir={denoised}/best"
+    flags = [*files, *FLAGS, start, f"--output_dir={first}"]
+    done = run("finetune_classifier", *flags)
+    assert "Gradients do not exist" not in done.stderr
+    config = read_config(first / "best")
+    assert (config.model_type, config.num_entities, config.entity_dim) == ("knowledge_bert", 7, 8)
+    table = load_model(first / "best", "classifier").get_layer("entity_embeddings").embeddings
+    row = load_entity_tokenizer(first / "best").entities["film"]
+    stored = WordVectors.load(place / "vectors.bin")
+    np.testing.assert_allclose(table[row], stored["film.n.01"], atol=1e-6)
+
+    answers = run("predict", f"--model={first}/best", f"--input={place}/dev.tsv").stderr
+    best = json.loads((first / "figures.json").read_text())["dev_accuracy"]
+    assert f"{best:.4f}" in answers
+    done = run("export_tflite", f"--model_dir={first}/best", f"--output_dir={tmp_path}", status=2)
+    assert "reads entities beside the tokens" in done.stderr
+    wrong = [*corpus[:-1], f"--model_dir={denoised}/best", f"--output_dir={tmp_path}/d"]
+    done = run("pretrain", *wrong, status=2)
+    assert "which only --objective=denoising_entities gives" in done.stderr
+
+
+def test_entities_that_do_not_fit_are_told_before_tensorflow(place):
+    start = [f"--train={place}/train.tsv", f"--dev={place}/dev.tsv", "--output_dir=runs/x"]
+    vectors, wordnet = f"--entity_vectors={place}/vectors.bin", f"--wordnet={place}/wordnet"
+    check_refusals(
+        "finetune_classifier",
+        start,
+        {
+            vectors: "has no effect without --wordnet; give it, or leave this out.",
+            wordnet: "has no effect without --entity_vectors; give it, or leave this out.",
+            "--knowledge_layers=1": "--knowledge_layers=1 has no effect without --entity_vectors",
+            f"{vectors} --wordnet={place}": "install WordNet 3.0 (apt-get install wordnet-base",
+            f"--entity_vectors={place}/no.bin {wordnet}": "no.bin does not exist",
+            f"--entity_vectors={place}/broken.bin {wordnet}": "broken.bin begins with b'film',",
+            f"--entity_vectors={place}/others.bin {wordnet}": "None of the 1 vectors, such as x,",
+            f"{vectors} {wordnet}": "",
+        },
+    )
+    check_refusals(
+        "pretrain",
+        [f"--corpus={place}/train.tsv", "--output_dir=runs/x"],
+        {
+            f"{vectors} {wordnet}": "has no effect beside --objective=masked_lm; leave one out.",
+            f"{vectors} {wordnet} --objective=denoising_entities": "",
+            "--objective=denoising_entities --family=gpt2": "does not fit the family gpt2; give",
+        },
+    )
