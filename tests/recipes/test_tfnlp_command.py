@@ -15,8 +15,9 @@ def test_every_recipe_has_a_purpose_and_a_line():
     programs = [p.stem for p in RECIPES.glob("*.py") if "entry_point.run(main)" in p.read_text()]
     assert sorted(tfnlp_command.NAMES) == sorted(programs)
     lines = tfnlp_command.overview().splitlines()
-    line = "  distill_tagger           Distils a fine-tuned tagger into a smaller one"
-    assert line in lines and max(map(len, lines)) < 120
+    (line,) = (line for line in lines if line.startswith("  distill_tagger "))
+    assert line.endswith("  Distils a fine-tuned tagger into a smaller one")
+    assert max(map(len, lines)) < 120
 
 
 @pytest.mark.parametrize(
