@@ -11,8 +11,11 @@ from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 SIZES = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim", "bidirectional")
+SIZES += ("predicted_words",)
 VOCABULARY = ("vocabulary_size", "vocabulary_text")
 VOCABULARY_SIZE = 8000
+# Whole words, whose characters alone a model reads.
+WORDS = 100_000
 
 
 @group("Model")
@@ -59,6 +62,9 @@ def define_scratch_flags():
         1,
     )
     flags.DEFINE_bool("bidirectional", None, "Read texts from both ends with a recurrent network.")
+    flags.DEFINE_integer(
+        "predicted_words", None, "Words that an ELMo predicts; the 8000 commonest if not given.", 6
+    )
     flags.DEFINE_string(
         "tokenizer_dir",
         None,
@@ -68,7 +74,10 @@ def define_scratch_flags():
         "recurrent networks, get byte-level BPE.",
     )
     flags.DEFINE_integer(
-        "vocabulary_size", None, f"Largest vocabulary; {VOCABULARY_SIZE} if not given.", 10
+        "vocabulary_size",
+        None,
+        f"Largest vocabulary; {VOCABULARY_SIZE}, or {WORDS} words of an ELMo, if not given.",
+        10,
     )
     flags.DEFINE_string(
         "vocabulary_text", None, "File of further texts to train the tokenizer on."
@@ -180,7 +189,8 @@ def _learn_tokenizer(family, read_texts, writes):
     texts = read_texts()
     if FLAGS.vocabulary_text:
         texts = texts + text.read_examples(FLAGS.vocabulary_text, label_column=None).texts
-    kind, size = text.kind_for(family), FLAGS.vocabulary_size or VOCABULARY_SIZE
+    kind = text.kind_for(family)
+    size = FLAGS.vocabulary_size or (WORDS if kind == "words" else VOCABULARY_SIZE)
     if kind != "wordpiece":
         return text.train_tokenizer(texts, kind, size, family)[0]
     if writes and family in text.ANY_TOKENIZER:  # WordPiece loses capitals and line breaks

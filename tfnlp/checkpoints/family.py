@@ -23,6 +23,7 @@ FAMILIES = LazyDictionary(
         "gpt2": "tfnlp.checkpoints.gpt_map:GPT2",
         "recurrent": "tfnlp.checkpoints.recurrent_map:RECURRENT",
         "recurrent_translator": "tfnlp.checkpoints.recurrent_map:RECURRENT_TRANSLATOR",
+        "elmo": "tfnlp.checkpoints.elmo_map:ELMO",
         "marian": "tfnlp.checkpoints.marian_map:MARIAN",
         "pegasus": "tfnlp.checkpoints.marian_map:PEGASUS",
     }

@@ -6,30 +6,31 @@ from tfnlp.checkpoints.family import Family, Weight, of_head
 from tfnlp.configs import RecurrentConfig, RecurrentTranslatorConfig
 
 
-def _same(*paths):
+def same(*paths):
     """Return `Weight`s with our names, dots for slashes."""
     return tuple(Weight(path, path.replace("/", ".")) for path in paths)
 
 
-def _cell(path):
-    return _same(f"{path}/kernel", f"{path}/recurrent_kernel", f"{path}/bias")
+def cell_weights(path):
+    """Return the `Weight`s of a recurrent cell."""
+    return same(f"{path}/kernel", f"{path}/recurrent_kernel", f"{path}/bias")
 
 
 ENCODER = (
-    *_same("embeddings/token_table", "encoder_embeddings/token_table"),
+    *same("embeddings/token_table", "encoder_embeddings/token_table"),
     *(
         weight
         for direction in ("forward", "backward", "encoder_forward", "encoder_backward")
         for cell in ("simple_rnn_cell", "lstm_cell", "gru_cell")  # Keras' names
-        for weight in _cell(f"{direction}_{{}}/{cell}")
+        for weight in cell_weights(f"{direction}_{{}}/{cell}")
     ),
-    *_same("bridge_{}_{}/kernel", "bridge_{}_{}/bias"),
-    *_cell("decoder/cell_{}"),
-    *_same("decoder/attention/query/kernel", "decoder/attention/key/kernel"),
-    *_same("decoder/attention/direction/kernel", "decoder/combine/kernel"),
+    *same("bridge_{}_{}/kernel", "bridge_{}_{}/bias"),
+    *cell_weights("decoder/cell_{}"),
+    *same("decoder/attention/query/kernel", "decoder/attention/key/kernel"),
+    *same("decoder/attention/direction/kernel", "decoder/combine/kernel"),
 )
-CLASSIFIER = of_head(_same("classifier/kernel", "classifier/bias"))
-LM = of_head(_same("lm_output/kernel", "lm_bias/bias"))
+CLASSIFIER = of_head(same("classifier/kernel", "classifier/bias"))
+LM = of_head(same("lm_output/kernel", "lm_bias/bias"))
 
 
 def _fields(config):
@@ -56,7 +57,7 @@ RECURRENT = Family(
     encoder=ENCODER,
     heads={
         **dict.fromkeys(("classifier", "tagger", "chooser"), CLASSIFIER),
-        "answerer": of_head(_same("span/kernel", "span/bias")),
+        "answerer": of_head(same("span/kernel", "span/bias")),
         "causal_lm": LM,
     },
     architectures={
