@@ -131,6 +131,6 @@ def kind_of(model, pooling=None):
     if surplus:
         raise InputError(
             f"{model.name} has the inputs {', '.join(surplus)} too, which a file has not; build "
-            "it without memory=True."
+            "it without memory=True, or take a family that reads no characters."
         )
     return kind

@@ -13,6 +13,7 @@ from tfnlp.utils.errors import InputError
 TEXTS = ["a fine film , not a dull one", "정말 재미있는 영화예요", "the plot is thin ."] * 20
 KINDS = {
     "bpe": {"roberta", "deberta", "gpt2"},
+    "words": {"elmo"},
     "unigram": {"albert", "xlnet", "deberta_v2", "deberta_v3"},
 }
 
@@ -20,7 +21,7 @@ KINDS = {
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_model_from_scratch_and_its_tokenizer_come_back_from_their_folder(family, tmp_path):
     sizes = {"num_layers": 1, "hidden_dim": 16}
-    sizes |= {} if family in CELLS else {"num_heads": 2}
+    sizes |= {} if family in (*CELLS, "elmo") else {"num_heads": 2}
     model_type = config_by_name(family).model_type
     kind = kind_for(model_type)
     expected = next((k for k, families in KINDS.items() if family in families), "wordpiece")

@@ -103,6 +103,20 @@ def test_it_learns_a_tiny_corpus(tokenizer, batches):
     assert first > 2.5 and last < 0.5 * first
 
 
+def test_a_new_bias_is_the_log_of_the_words_shares(tokenizer, batches):
+    config = ElmoConfig(tokenizer.vocabulary_size, 10, hidden_dim=4, filters=(2,))
+    model = build_model(config, "bidirectional_lm")
+    BidirectionalLM().initialise_head(model, batches)
+    _, labels = next(batches.epoch())
+    words = np.where(labels < 10, labels, 1)[labels >= 0]
+    counts = np.bincount(words, minlength=10) + 0.1
+    bias = model.get_layer("lm_output").bias
+    np.testing.assert_allclose(bias, np.log(counts / counts.sum()), rtol=1e-5)
+    bias.assign(np.arange(10.0))
+    BidirectionalLM().initialise_head(model, batches)
+    np.testing.assert_array_equal(bias, np.arange(10.0))
+
+
 def test_other_families_and_tokenizers_are_refused(tokenizer):
     objective, config = BidirectionalLM(), ElmoConfig(tokenizer.vocabulary_size)
     objective.check(config, tokenizer)

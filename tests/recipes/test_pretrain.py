@@ -16,6 +16,7 @@ from tests.recipes.shell import RECIPES
 from tfnlp.checkpoints import read_head, read_task_settings
 from tfnlp.configs import FAMILIES, config_by_name
 from tfnlp.objectives import (
+    BidirectionalLM,
     CausalLM,
     MaskedLM,
     NextSentence,
@@ -23,7 +24,7 @@ from tfnlp.objectives import (
     ReplacedTokens,
     SentenceOrder,
 )
-from tfnlp.text import WordPieceTokenizer, load_tokenizer
+from tfnlp.text import SpellingTokenizer, load_tokenizer
 from tfnlp.utils.errors import InputError
 
 SMALL = ("--num_layers=1", "--hidden_dim=16", "--num_heads=2", "--vocabulary_size=300")
@@ -194,7 +195,7 @@ def test_bad_flags_of_a_model_from_scratch_are_told_before_tensorflow_is_importe
 
 
 def test_families_that_are_refused_at_once_are_those_that_do_not_fit():
-    tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])
+    tokenizer = SpellingTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])
     objectives = {
         "masked_lm": MaskedLM(),
         "next_sentence": NextSentence(),
@@ -202,6 +203,7 @@ def test_families_that_are_refused_at_once_are_those_that_do_not_fit():
         "replaced_tokens": ReplacedTokens(),
         "permutation_lm": PermutationLM(),
         "causal_lm": CausalLM(),
+        "bidirectional_lm": BidirectionalLM(),
     }
     assert objectives.keys() == SETTINGS.keys() == OBJECTIVES.keys()
     for name, objective in objectives.items():

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
+from tfnlp.objectives.causal_lm import ADDED
 from tfnlp.objectives.objective import Objective, token_scores
 from tfnlp.objectives.segments import Segments
 from tfnlp.objectives.special_token_template import SpecialTokenTemplate
@@ -44,6 +45,17 @@ class BidirectionalLM(Objective):
                 "A bidirectional LM reads whole words; give a tokenizer from train_tokenizer with "
                 "kind=words, or none."
             )
+
+    def initialise_head(self, model, batches):
+        """Initialise a new output bias to the log of each word's share, as `CausalLM` does."""
+        bias = model.get_layer("lm_output").bias
+        if np.any(ops.convert_to_numpy(bias)):
+            return
+        texts, counts = batches.encodings, np.full(len(bias), ADDED)
+        for i in range(len(texts)):
+            ids, _ = texts.template.around(texts.ids(i))
+            np.add.at(counts, np.where(ids < len(bias), ids, UNKNOWN_WORD), 1)
+        bias.assign(np.log(counts / counts.sum()))
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
         """Build the `SpelledBatches` of a corpus."""
