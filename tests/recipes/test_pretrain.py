@@ -2,10 +2,12 @@
 
 import contextlib
 import json
+import math
 import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from recipes.objective_flags import OBJECTIVES as SETTINGS
@@ -91,6 +93,38 @@ def test_a_recurrent_network_learns_is_measured_and_writes(texts, run, tmp_path)
     assert "does not fit the family 'recurrent'" in done.stderr
     done = run("generate", model, "--text=the film", "--max_new_tokens=4")
     assert done.stdout.startswith("the film") and len(done.stdout) > len("the film\n")
+
+
+def test_an_elmo_learns_and_a_classifier_reads_its_states(texts, run, tmp_path):
+    sizes = ["--family=elmo", "--hidden_dim=8", "--intermediate_dim=8", "--predicted_words=50"]
+    flags = ["--objective=bidirectional_lm", *FLAGS, f"--corpus={texts}/corpus.txt", "--epochs=2"]
+    flags += [f"--dev={texts}/dev.txt", "--steps_per_epoch=4"]
+    run("pretrain", *flags, *sizes, f"--output_dir={tmp_path}/run")
+    metrics = json.loads((tmp_path / "run/metrics.jsonl").read_text().splitlines()[-1])
+    for direction in ("forward", "backward"):
+        loss = metrics[f"val_{direction}_loss"]
+        assert metrics[f"val_{direction}_perplexity"] == pytest.approx(math.exp(loss), rel=1e-4)
+    write_reviews(tmp_path, 40, 20, 20)
+    model = f"--model_dir={tmp_path}/run/best"
+    task = [f"--train={tmp_path}/train.tsv", f"--dev={tmp_path}/dev.tsv", *FLAGS, "--epochs=1"]
+    run("finetune_classifier", model, *task, f"--output_dir={tmp_path}/task")
+    before, after = tensors_of(tmp_path / "run/best"), tensors_of(tmp_path / "task/best")
+    kept = [name for name in before if name.startswith("elmo.")]
+    assert len(kept) > 20
+    for name in kept:
+        np.testing.assert_array_equal(before[name], after[name])
+    assert np.any(after["mix.mix_weights"])
+    done = run("predict", f"--model={tmp_path}/task/best", "--text=an Unheard-of film")
+    assert done.stdout.split()[0] in ("positive", "negative")
+    done = run("finetune_classifier", *sizes[:1], *task, f"--output_dir={tmp_path}/a", status=2)
+    assert "--family=elmo is not trained by a task, which would read random" in done.stderr
+    done = run(
+        "export_tflite",
+        f"--model_dir={tmp_path}/task/best",
+        f"--output_dir={tmp_path}/b",
+        status=2,
+    )
+    assert "has the inputs characters too, which a file has not" in done.stderr
 
 
 def test_a_run_that_is_killed_ends_with_the_same_weights(texts):
