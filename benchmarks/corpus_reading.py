@@ -1,14 +1,16 @@
-"""Cost of preparing a corpus, and speed of random reads of its documents, on one core.
+"""Cost of preparing a corpus, and rates of its documents and of the objectives' batches.
 
     python -m benchmarks.corpus_reading --input=reviews.txt.gz --tokenizer_dir=MINILM \\
-        --documents=lines --processes=2
+        --documents=lines
 
 Prepares the corpus with the recipe in a temporary folder, and prints counts, seconds, sizes and
-the peak memory of all its processes. Then it reads random documents, and makes batches with masked
-tokens from them (64 x 128). Rates are per second of CPU time, which other work on the machine
-hardly changes.
+the peak memory of all its processes. Then it reads random documents on one core, and makes the
+batches (64 x 128) of each objective in turn: from the corpus in memory, from the folder on one
+core, and from the folder by two processes. Rates of one core are per second of CPU time, which
+other work on the machine hardly changes; that of two processes is by the clock, beside one's.
 """
 
+import itertools
 import os
 import pathlib
 import sys
@@ -26,7 +28,7 @@ flags.DEFINE_enum(
     "documents", "blank_lines", ["blank_lines", "lines", "files"], "What parts documents."
 )
 flags.DEFINE_integer("processes", 2, "Processes that tokenise.", 1)
-flags.DEFINE_integer("tokens", 5_000_000, "Tokens to read in each measurement, about.", 1)
+flags.DEFINE_integer("tokens", 5_000_000, "Tokens of each measurement, about.", 1)
 flags.mark_flags_as_required(["input", "tokenizer_dir"])
 
 BATCH_SIZE, MAX_LENGTH = 64, 128
@@ -82,43 +84,57 @@ def read_documents(corpus):
     return tokens / (time.process_time() - start)
 
 
-def make_batches(corpus, tokenizer):
-    """Read texts at random places, and add special tokens, pad and mask them.
+def objective_batches(tokenizer):
+    """Return {name: a function from a corpus to its batches}."""
+    from tfnlp import objectives
 
-    Returns:
-        Tokens per second of CPU time.
-    """
-    import numpy as np
+    kinds = {
+        "masked LM": objectives.MaskedLM(),
+        "masked words": objectives.MaskedLM("words"),
+        "next sentence": objectives.NextSentence(),
+        "sentence order": objectives.SentenceOrder(),
+        "causal LM": objectives.CausalLM(),
+        "permutation LM": objectives.PermutationLM(),
+    }
 
-    from tfnlp.objectives import Masking, SpecialTokenTemplate
+    def maker(objective):
+        return lambda corpus: objective.batches(corpus, tokenizer, BATCH_SIZE, MAX_LENGTH)
 
-    template, masking = (
-        SpecialTokenTemplate.from_tokenizer(tokenizer),
-        Masking.from_tokenizer(tokenizer),
-    )
-    room, rng = MAX_LENGTH - template.single_size, np.random.default_rng(0)
-    counts = corpus.token_counts
-    ends = np.cumsum(counts)
-    tokens, start, number = 0, time.process_time(), 0
-    while tokens < FLAGS.tokens:
-        rows = []
-        for place in rng.integers(0, ends[-1], BATCH_SIZE):
-            index = np.searchsorted(ends, place, side="right")
-            begin = place - ends[index] + counts[index]
-            begin = max(0, min(begin, counts[index] - room))
-            rows.append(template.around(corpus.part(index, begin, begin + room))[0])
-        lengths = np.array([len(row) for row in rows])
-        padding_mask = (np.arange(lengths.max()) < lengths[:, None]).astype("int32")
-        token_ids = np.full(padding_mask.shape, tokenizer.pad_token_id, "int32")
-        token_ids[padding_mask > 0] = np.concatenate(rows)
-        masking.mask(token_ids, padding_mask, np.random.default_rng([0, 0, number]))
-        tokens += lengths.sum()
-        number += 1
-    return tokens / (time.process_time() - start)
+    return {name: maker(objective) for name, objective in kinds.items()}
+
+
+def batch_rate(batches, clock):
+    """Return tokens per second of an epoch's first batches, after one to warm up."""
+    made = batches.epoch()
+    next(made)
+    tokens, start = 0, clock()
+    for inputs, _ in itertools.islice(made, FLAGS.tokens // (BATCH_SIZE * MAX_LENGTH)):
+        tokens += int(inputs["padding_mask"].sum())
+    made.close()
+    return tokens / (clock() - start)
+
+
+def compare_batches(disk, memory, tokenizer):
+    """Print the rates of each objective's batches."""
+    print("| objective | memory | folder | over memory | by clock | two processes | over one |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for name, make in objective_batches(tokenizer).items():
+        batches = make(disk)
+        rates = [batch_rate(make(memory), time.process_time)]
+        rates.append(batch_rate(batches, time.process_time))
+        rates.append(batch_rate(batches, time.perf_counter))
+        batches.processes = 2
+        rates.append(batch_rate(batches, time.perf_counter))
+        ram, one, clock, two = rates
+        print(
+            f"| {name} | {ram:,.0f} | {one:,.0f} | {one / ram:.2f} | {clock:,.0f} | {two:,.0f} "
+            f"| {two / clock:.2f} |",
+            flush=True,
+        )
 
 
 def main():
-    from tfnlp.objectives import ShardedCorpus
+    from tfnlp.objectives import ShardedCorpus, open_corpus
     from tfnlp.text import load_tokenizer
 
     with tempfile.TemporaryDirectory() as place:
@@ -140,12 +156,10 @@ def main():
             f"processor time): {counts['tokens'] / used:,.0f} tokens and {text / used:.2f} MB of "
             "text a second of it"
         )
-        # Use one core from here on, if the system supports it.
-        if hasattr(os, "sched_setaffinity"):
-            os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
         read_documents(corpus)  # warm up the system's page cache
         print(f"random documents: {read_documents(corpus):,.0f} tokens/s")
-        print(f"batches with masked tokens: {make_batches(corpus, tokenizer):,.0f} tokens/s")
+        memory = open_corpus(FLAGS.input, tokenizer, FLAGS.documents)
+        compare_batches(corpus, memory, tokenizer)
 
 
 if __name__ == "__main__":

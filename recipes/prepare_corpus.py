@@ -4,9 +4,9 @@
         --output_dir=corpus --processes=8
     python -m recipes.prepare_corpus --input=reviews.txt --documents=lines ...
 
-OUTPUT_DIR holds TFRecord files of documents (tf.train.Example with `token_ids` and
-`sentence_lengths`), an index of each, and manifest.json with counts: documents, sentences, tokens,
-unknown tokens, duplicates, documents without text. Each shard is written whole: a preparation that
+OUTPUT_DIR holds the ids of all documents as NumPy arrays, their numbers of tokens and of
+sentences, and manifest.json with counts: documents, sentences, tokens, unknown tokens, duplicates,
+documents without text. Each shard is written whole: a preparation that
 was stopped goes on with the same command, and the files are the same, byte for byte, then, and
 with any number of processes.
 """

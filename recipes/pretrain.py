@@ -70,6 +70,13 @@ def define_step_flags():
         "if not given. The training has --epochs times as many.",
         1,
     )
+    flags.DEFINE_integer(
+        "loader_processes",
+        0,
+        "Further processes that make the batches, the same ones, for a device that is faster than "
+        "one core makes them.",
+        0,
+    )
     training_flags.define_on_nan_flag()
 
 
@@ -182,6 +189,7 @@ def main():
             run=run,
             on_nan=FLAGS.on_nan,
             steps_per_epoch=FLAGS.steps_per_epoch,
+            loader_processes=FLAGS.loader_processes,
             task_settings=reading | {"texts": len(corpus)},
             pooler=pooler,
         ).run_all()

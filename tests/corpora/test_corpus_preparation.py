@@ -177,7 +177,7 @@ def test_one_process_or_two_killed_or_not_give_the_same_bytes(tokenizer, drawn, 
         seen = there
         with pytest.raises(InputError, match="holds an unfinished corpus"):
             ShardedCorpus(folder)
-    (folder / ".shard-00003.tfrecord.0123abcd").write_bytes(b"left by a kill")
+    (folder / ".shard-00003.ids.npy.0123abcd").write_bytes(b"left by a kill")
     process = start()
     _, errors = process.communicate()
     assert process.returncode == 0, errors
@@ -200,9 +200,11 @@ def test_a_preparation_resumes_at_the_missing_shards(tokenizer, drawn, tmp_path,
     with pytest.raises(KeyboardInterrupt):
         prepare_corpus(*call, folder, by_lines())
     # A shard that is cut, or has another's index, is made again.
-    with open(folder / "shard-00001.tfrecord", "ab") as file:
+    with open(folder / "shard-00001.ids.npy", "ab") as file:
         file.truncate(50)
-    (folder / "shard-00002.npy").write_bytes((folder / "shard-00000.npy").read_bytes())
+    (folder / "shard-00002.documents.npy").write_bytes(
+        (folder / "shard-00000.documents.npy").read_bytes()
+    )
     prepare_corpus(*call, folder, by_lines())
     assert written[:4] == [0, 1, 2, 3] and written[4:7] == [1, 2, 4]
     assert len(written) == 6 + len(read_json(folder / "manifest.json")["shards"]) - 4
@@ -257,7 +259,7 @@ def test_bad_corpora_and_settings_are_refused(tokenizer, tmp_path, monkeypatch):
         with pytest.raises(TypeError):
             prepare_corpus([path], tokenizer, folder, CorpusSettings(**options))
     path.write_text(text.replace("film", "plot", 1), encoding="utf-8")
-    refused("shard-00000.tfrecord was written from other texts; give", folder=folder)
+    refused("shard-00000.ids.npy was written from other texts; give", folder=folder)
 
 
 def test_files_edited_later_are_another_corpus(tokenizer, tmp_path):
@@ -279,14 +281,14 @@ def test_a_full_disk_keeps_finished_shards(tokenizer, drawn, tmp_path, monkeypat
     replace = os.replace
 
     def full(source, target):
-        if str(target).endswith("shard-00002.npy"):
+        if str(target).endswith("shard-00002.documents.npy"):
             raise OSError(28, "No space left on device")
         replace(source, target)
 
     folder = tmp_path / "corpus"
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", full)
-        with pytest.raises(InputError, match=r"shard-00002\.npy could not be written \(No space"):
+        with pytest.raises(InputError, match=r"00002\.documents\.npy could not be written \(No s"):
             prepare_corpus(*call, folder, by_lines())
     prepare_corpus(*call, folder, by_lines())
     prepare_corpus(*call, tmp_path / "whole", by_lines())

@@ -1,6 +1,4 @@
-"""Shards, as TensorFlow and `ShardedCorpus` read them."""
-
-import os
+"""Shards, as NumPy and `ShardedCorpus` read them."""
 
 import numpy as np
 import pytest
@@ -11,77 +9,63 @@ from tfnlp.objectives import ShardedCorpus, open_corpus
 from tfnlp.utils.errors import InputError
 
 
-def test_tensorflow_reads_the_shards(tokenizer, tmp_path):
-    import tensorflow as tf
-
+def test_numpy_reads_the_shards(tokenizer, tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("\n".join(drawn_documents(60)), encoding="utf-8")
     folder = tmp_path / "corpus"
     prepare_corpus([tmp_path / "a.txt"], tokenizer, folder, by_lines(0.0015))
     corpus = ShardedCorpus(folder)
-    files = sorted(str(path) for path in folder.glob("*.tfrecord"))
-    assert len(files) == 3
-    names = ("token_ids", "sentence_lengths", "continues")
-    features = {name: tf.io.RaggedFeature(tf.int64) for name in names}
-    records = tf.data.TFRecordDataset(files).map(
-        lambda record: tf.io.parse_single_example(record, features)
-    )
     number = 0
-    for number, record in enumerate(records, start=1):
-        np.testing.assert_array_equal(record["token_ids"], corpus.document(number - 1))
-        lengths = [len(ids) for ids in corpus.sentences(number - 1)]
-        assert record["sentence_lengths"].numpy().tolist() == lengths
-        assert not len(record["continues"])
-    assert number == len(corpus) == 60
+    for shard in range(3):
+        ids, sentences, documents = (
+            np.load(shards.shard_path(folder, shard, f"{name}.npy")) for name in shards.ARRAYS
+        )
+        assert [array.dtype for array in (ids, sentences, documents)] == ["u2", "i4", "i4"]
+        for tokens, count in documents:
+            np.testing.assert_array_equal(ids[:tokens], corpus.document(number))
+            lengths = [len(sentence) for sentence in corpus.sentences(number)]
+            assert sentences[:count].tolist() == lengths and sum(lengths) == tokens
+            ids, sentences, number = ids[tokens:], sentences[count:], number + 1
+        assert not len(ids) and not len(sentences)
+    assert number == len(corpus) == 60 and not shards.shard_path(folder, 3).exists()
+
+
+@pytest.mark.parametrize("size, dtype", [(1 << 16, "uint16"), (1 + (1 << 16), "uint32")])
+def test_ids_take_two_bytes_where_they_fit(tmp_path, monkeypatch, size, dtype):
+    class Words:
+        vocabulary_size, unknown_token_id = size, 0
+
+    def encode(texts, tokenizer, sentences):
+        for _ in texts:
+            yield np.array([size - 1, 0, 1], "int32"), np.array([3])
+
+    monkeypatch.setattr(shards, "encode_documents", encode)
+    options = {"tokenizer": Words(), "sentences": "lines"}
+    shard = shards.write_shard(tmp_path, 0, ["a b", "c"], "hash", **options)
+    ids = shards.read_array(tmp_path, shard, 0, "ids")
+    assert ids.dtype == dtype and ids.tolist() == [size - 1, 0, 1] * 2
+    assert (shard["tokens"], shard["unknown"]) == (6, 2)
 
 
 def test_another_format_is_refused(tokenizer, tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("a film .")
     prepare_corpus([tmp_path / "a.txt"], tokenizer, tmp_path / "corpus")
-    monkeypatch.setattr(shards, "FORMAT", 2)
+    monkeypatch.setattr(shards, "FORMAT", shards.FORMAT + 1)
     with pytest.raises(InputError, match=r"manifest\.json is damaged or of another format"):
         shards.read_manifest(tmp_path / "corpus")
 
 
-def test_a_long_document_is_read_in_parts(tokenizer, tmp_path, monkeypatch):
-    import tensorflow as tf
-
-    monkeypatch.setattr(shards, "RECORD_TOKENS", 10)
+def test_parts_of_documents_are_those_of_the_corpus_in_memory(tokenizer, tmp_path):
     texts = drawn_documents(40) + ["a film " * 30 + ". x . x ."]
     (tmp_path / "a.txt").write_text("\n".join(texts), encoding="utf-8")
     folder = tmp_path / "corpus"
     prepare_corpus([tmp_path / "a.txt"], tokenizer, folder, by_lines(0.001))
     corpus, whole = ShardedCorpus(folder), open_corpus(tmp_path / "a.txt", tokenizer, "lines")
     same_corpora(corpus, whole)
-    rng, read, reads = np.random.default_rng(0), os.pread, []
-    monkeypatch.setattr(os, "pread", lambda *args: reads.append(args[1]) or read(*args))
-    for _ in range(3000):
+    rng = np.random.default_rng(0)
+    for _ in range(500):
         index = int(rng.integers(len(corpus)))
         a, b = rng.integers(0, 12 + whole.token_counts[index], 2)
         for start, stop in ((a, b), (0, b), (a, a)):
-            found = corpus.part(index, start, stop)
-            assert found.dtype == "int32"
-            np.testing.assert_array_equal(found, whole.part(index, start, stop))
-    reads.clear()
-    assert corpus.token_counts[40] == 65
-    # Two sentences of two tokens are behind the one of 61: a record ends with a sentence.
-    assert len(corpus.part(40, 61, 63)) == 2 and len(corpus.part(40, 60, 62)) == 2
-    assert reads[0] < 100 < reads[1]
-    # What continues a document says so.
-    records = tf.data.TFRecordDataset(sorted(str(path) for path in folder.glob("*.tfrecord")))
-    names = ("token_ids", "continues")
-    features = {name: tf.io.RaggedFeature(tf.int64) for name in names}
-    documents = []
-    for record in records.map(lambda one: tf.io.parse_single_example(one, features)):
-        documents += [] if len(record["continues"]) else [[]]
-        documents[-1] += record["token_ids"].numpy().tolist()
-    assert documents == [whole.document(i).tolist() for i in range(len(whole))]
-    assert sum(shard["records"] for shard in corpus.manifest["shards"]) > 60
-
-
-def test_a_record_ends_with_the_sentence_that_reaches_the_limit(tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr(shards, "RECORD_TOKENS", 6)
-    (tmp_path / "a.txt").write_text("a film .\na film .\na film .", encoding="utf-8")
-    prepare_corpus([tmp_path / "a.txt"], tokenizer, tmp_path / "corpus")
-    (shard,) = shards.read_manifest(tmp_path / "corpus")["shards"]
-    index = shards.read_index(tmp_path / "corpus", shard, 0)
-    assert index[:, 1:].tolist() == [[6, 2, 0], [3, 1, 1]]
+            ids = corpus.part(index, start, stop)
+            assert ids.dtype == "int32"
+            np.testing.assert_array_equal(ids, whole.part(index, start, stop))

@@ -19,7 +19,7 @@ def test_what_a_batch_was_made_from(tokenizer, tmp_path):
     batches = MaskedLM().batches(corpus, tokenizer, 4, 16)
     read = read_documents(batches, 1, 2)
     assert read == sorted(batches.encodings.documents[batches.batch_indices(1)[2]])
-    (shard,) = folder.glob("*.tfrecord")
+    (shard,) = folder.glob("*.ids.npy")
     said = f"documents {', '.join(map(str, read))} of {shard}"
     assert describe_documents(batches, 1, 2) == said
     lanes = CausalLM(memory=True).batches(corpus, tokenizer, 2, 8)

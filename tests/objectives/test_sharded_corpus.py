@@ -41,11 +41,10 @@ def test_200_flipped_bytes_are_refused_or_harmless(prepared, tmp_path):
     expected, rng = documents(prepared), np.random.default_rng(0)
     files = sorted(prepared.iterdir())
     assert len(files) > 9
-    refused = dict.fromkeys(("tfrecord", "npy", "json"), 0)
+    refused = dict.fromkeys(("ids.npy", "sentences.npy", "documents.npy", "json"), 0)
     for _ in range(200):
-        # By their sizes, but as often in an index, and in the manifest, as in the records.
         kind = rng.choice(list(refused))
-        path = rng.choice([path for path in files if path.suffix == f".{kind}"])
+        path = rng.choice([path for path in files if path.name.endswith(f".{kind}")])
         folder = tmp_path / "flipped"
         shutil.copytree(prepared, folder)
         broken = bytearray(path.read_bytes())
@@ -59,74 +58,64 @@ def test_200_flipped_bytes_are_refused_or_harmless(prepared, tmp_path):
         else:
             assert kind == "json"  # in the name of a text file
         shutil.rmtree(folder)
-    assert min(refused.values()) > 40
+    assert min(refused.values()) > 30
 
 
-def test_every_cut_of_a_shard_and_missing_files_are_refused_at_opening(prepared, tmp_path):
+def test_cut_and_missing_files_are_refused_at_opening(prepared, tmp_path):
     folder = shutil.copytree(prepared, tmp_path / "cut")
-    shard, index = folder / "shard-00001.tfrecord", folder / "shard-00001.npy"
-    whole = shard.read_bytes()
+    ids, counts = folder / "shard-00001.ids.npy", folder / "shard-00001.documents.npy"
+    whole = ids.read_bytes()
     for size in (*range(0, len(whole), 97), len(whole) - 1):
-        shard.write_bytes(whole[:size])
-        said = rf"shard-00001.tfrecord has {size} bytes, but {len(whole)} by the manifest; copy"
-        with pytest.raises(InputError, match=said):
+        ids.write_bytes(whole[:size])
+        message = rf"shard-00001.ids.npy has {size} bytes, but {len(whole)} by the manifest; copy"
+        with pytest.raises(InputError, match=message):
             ShardedCorpus(folder)
-    shard.unlink()
-    with pytest.raises(InputError, match=r"shard-00001.tfrecord has 0 bytes"):
+    ids.unlink()
+    with pytest.raises(InputError, match=r"shard-00001.ids.npy has 0 bytes"):
         ShardedCorpus(folder)
-    shard.write_bytes(whole)
-    index.write_bytes((folder / "shard-00002.npy").read_bytes())
-    with pytest.raises(InputError, match=r"00001.npy is missing, damaged or of another shard;"):
+    ids.write_bytes(whole)
+    counts.write_bytes((folder / "shard-00002.documents.npy").read_bytes())
+    with pytest.raises(InputError, match=r"00001.documents.npy is damaged or of another shard;"):
         ShardedCorpus(folder)
-    index.unlink()
-    with pytest.raises(InputError, match=r"shard-00001.npy is missing"):
+    counts.unlink()
+    with pytest.raises(InputError, match=r"shard-00001.documents.npy cannot be read \(No such"):
         ShardedCorpus(folder)
-    index.write_bytes((prepared / index.name).read_bytes())
-    (folder / "shard-00002.sentences.npy").unlink()
-    with pytest.raises(InputError, match=r"00002.sentences.npy is missing"):
-        ShardedCorpus(folder).sentence_lengths(0)
     (folder / "manifest.json").write_text("{")
     with pytest.raises(InputError, match=r"manifest.json, line 1: not valid JSON"):
         ShardedCorpus(folder)
-    (folder / "manifest.json").write_text('{"format": 2}')
+    (folder / "manifest.json").write_text('{"format": 1}')
     with pytest.raises(InputError, match=r"manifest.json is damaged or of another format"):
         ShardedCorpus(folder)
 
 
-def test_a_damaged_record_is_named_when_it_is_read(prepared, tmp_path):
+def test_damaged_files_are_named_when_they_are_first_read(prepared, tmp_path):
     folder = shutil.copytree(prepared, tmp_path / "damaged")
-    corpus = ShardedCorpus(folder)
     first = read_json(folder / "manifest.json")["shards"][0]["documents"]
-    ends = np.load(folder / "shard-00001.npy")[:, 0]
-    shard = folder / "shard-00001.tfrecord"
-    broken = bytearray(shard.read_bytes())
-    broken[ends[2] + 30] ^= 4  # in the fourth record
-    shard.write_bytes(broken)
+    path = folder / "shard-00001.ids.npy"
+    broken = bytearray(path.read_bytes())
+    broken[-1] ^= 4
+    path.write_bytes(broken)
     corpus = ShardedCorpus(folder)
-    assert len(corpus.document(first + 2)) == corpus.token_counts[first + 2]
-    said = re.escape(f"{shard}, record 3 (counted from 0), cannot be read (its length or ")
+    assert len(corpus.document(first - 1)) == corpus.token_counts[first - 1]
+    message = re.escape(f"{path} is damaged or of another shard; copy")
     for read in (corpus.document, corpus.sentences):
-        with pytest.raises(InputError, match=said):
-            read(first + 3)
-    # Cut after it was opened.
-    shard.write_bytes(broken[: ends[4]])
-    with pytest.raises(InputError, match=r"record 5 .* cannot be read \(its length or"):
-        corpus.document(first + 5)
-    # Another document in its place, checksums and all.
-    shard.write_bytes(broken[: ends[0]] * 40)
-    with pytest.raises(InputError, match=r"cannot be read"):
-        corpus.document(first + 1)
+        with pytest.raises(InputError, match=message):
+            read(first)
+    assert len(corpus.sentence_lengths(first)) == corpus.sentence_counts[first]
+    (folder / "shard-00002.sentences.npy").unlink()
+    with pytest.raises(InputError, match=r"00002.sentences.npy cannot be read"):
+        [corpus.sentence_lengths(i) for i in range(len(corpus))]
 
 
-def test_many_threads_and_few_open_files_read_the_same(prepared, monkeypatch):
-    monkeypatch.setattr(sharded_corpus, "OPEN_FILES", 1)
+def test_many_threads_and_few_mapped_files_read_the_same(prepared, monkeypatch):
+    monkeypatch.setattr(sharded_corpus, "MAPPED_FILES", 1)
     corpus = ShardedCorpus(prepared)
     expected = documents(prepared)[3]
     order = np.random.default_rng(0).integers(0, len(corpus), 4000)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         for i, ids in zip(order, pool.map(corpus.document, order), strict=True):
             assert ids.tolist() == expected[i]
-    assert corpus._open.cache_info().currsize == 1
+    assert corpus._array.cache_info().currsize == 1
 
 
 def test_the_folder_stores_the_separator_of_documents(prepared, tmp_path):

@@ -65,12 +65,12 @@ class Batches(LengthBatches):
 
     bad: ClassVar[dict] = {}
 
-    def epoch(self, epoch=0, skip=0):
-        for number, (inputs,) in enumerate(super().epoch(epoch, skip), skip):
-            kind = self.bad.get((epoch, number), 1)
-            if isinstance(kind, Exception):
-                raise kind
-            yield inputs | {"padding_mask": inputs["padding_mask"] * kind}, inputs["token_ids"]
+    def make(self, plan, epoch, number):
+        (inputs,) = super().make(plan, epoch, number)
+        kind = self.bad.get((epoch, number), 1)
+        if isinstance(kind, Exception):
+            raise kind
+        return inputs | {"padding_mask": inputs["padding_mask"] * kind}, inputs["token_ids"]
 
     def signature(self):
         (inputs,) = super().signature()

@@ -14,12 +14,11 @@ import threading
 
 from tfnlp.corpora.documents import DOCUMENTS, SENTENCES, find_files, read_documents
 from tfnlp.corpora.shards import (
+    ARRAYS,
     MANIFEST,
-    SUFFIXES,
     make_manifest,
-    read_index,
+    read_array,
     read_manifest,
-    read_sentence_lengths,
     shard_path,
     tokenizer_hash,
     write_shard,
@@ -196,12 +195,12 @@ def _written(folder, number, texts_hash):
     shard = read_json(path)
     if shard.get("texts") != texts_hash:
         raise InputError(
-            f"{shard_path(folder, number, 'tfrecord')} was written from other texts; give the "
+            f"{shard_path(folder, number)} was written from other texts; give the "
             "same files, or another folder."
         )
     try:
-        read_index(folder, shard, number)
-        read_sentence_lengths(folder, shard, number)
+        for name in ARRAYS:
+            read_array(folder, shard, number, name)
     except InputError:
         return None  # will be written again
     return lambda: shard
@@ -304,6 +303,6 @@ def _check_settings(folder, stored, settings):
 def _clean(folder, shards):
     """Remove the files that only an unfinished corpus has."""
     (folder / SETTINGS).unlink(missing_ok=True)
-    kept = {shard_path(folder, i, suffix) for i in range(shards) for suffix in SUFFIXES}
+    kept = {shard_path(folder, i, f"{name}.npy") for i in range(shards) for name in ARRAYS}
     for path in {*folder.glob("shard-*")} - kept:
         path.unlink()

@@ -1,11 +1,11 @@
-"""Corpus format on disk: shards of tokenised documents, their indices and a manifest.
+"""Corpus format on disk: shards of tokenised documents as NumPy files, and a manifest.
 
 | file | contents |
 | --- | --- |
-| `shard-00000.tfrecord` | documents, in the format of `tfnlp.corpora.tfrecords` |
-| `shard-00000.npy` | (records, 4) int64: end in bytes, tokens, sentences, `continues` |
+| `shard-00000.ids.npy` | (tokens,) uint16 or uint32, all documents concatenated |
 | `shard-00000.sentences.npy` | (sentences,) int32: the number of tokens of each sentence |
-| `manifest.json` | settings of the corpus, counts, and each shard's sizes and SHA-256 |
+| `shard-00000.documents.npy` | (documents, 2) int32: the numbers of tokens and of sentences |
+| `manifest.json` | settings of the corpus, counts, and the SHA-256 of each file |
 
 Until all shards are written, each has its own `shard-00000.json` in place of the manifest.
 """
@@ -18,26 +18,22 @@ import pathlib
 import numpy as np
 
 from tfnlp.corpora.documents import encode_documents
-from tfnlp.corpora.tfrecords import document_to_bytes, frame
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import atomic_replace, read_json, write_json
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
-# The file suffixes of a shard.
-SUFFIXES = ("tfrecord", "npy", "sentences.npy")
-# A longer document is split into records that each reach this number of tokens, so that it can be
-# read in parts.
-RECORD_TOKENS = 1024
+# The arrays of a shard.
+ARRAYS = ("ids", "sentences", "documents")
 # The advice for damaged files.
 MEND = "copy the folder again, or prepare the corpus anew."
 # The counts of each shard, which are summed over all.
 COUNTS = ("documents", "sentences", "tokens", "unknown", "empty")
 
 
-def shard_path(folder, number, suffix):
+def shard_path(folder, number, name="ids.npy"):
     """Return the path of a file of a shard."""
-    return pathlib.Path(folder) / f"shard-{number:05d}.{suffix}"
+    return pathlib.Path(folder) / f"shard-{number:05d}.{name}"
 
 
 def write_shard(folder, number, texts, texts_hash, *, tokenizer, sentences):
@@ -54,38 +50,31 @@ def write_shard(folder, number, texts, texts_hash, *, tokenizer, sentences):
     Returns:
         The manifest entry of the shard.
     """
-    rows, counts, end = [], dict.fromkeys(COUNTS, 0), 0
-    all_lengths = [np.zeros(0, "int32")]
-    digest, unknown = hashlib.sha256(), tokenizer.unknown_token_id
-    path = shard_path(folder, number, "tfrecord")
-    with atomic_replace(path) as temporary, open(temporary, "wb") as file:
-        for token_ids, lengths in encode_documents(texts, tokenizer, sentences):
-            if not len(token_ids):
-                counts["empty"] += 1
-                continue
-            all_lengths.append(lengths.astype("int32"))
-            counts["documents"] += 1
-            counts["unknown"] += int(np.count_nonzero(token_ids == unknown))
-            for continues, (ids, record_lengths) in enumerate(_records(token_ids, lengths)):
-                record = frame(document_to_bytes(ids, record_lengths, continues > 0))
-                file.write(record)
-                digest.update(record)
-                end += len(record)
-                rows.append((end, len(ids), len(record_lengths), continues > 0))
-    rows = np.array(rows, "int64").reshape(-1, 4)
-    counts |= {"tokens": int(rows[:, 1].sum()), "sentences": int(rows[:, 2].sum())}
+    encoded = [pair for pair in encode_documents(texts, tokenizer, sentences) if len(pair[0])]
+    dtype = "uint16" if tokenizer.vocabulary_size <= 1 << 16 else "uint32"
+    ids, lengths = [np.zeros(0, dtype)], [np.zeros(0, "int32")]
+    ids += [token_ids for token_ids, _ in encoded]
+    lengths += [sentence_lengths for _, sentence_lengths in encoded]
+    counts = [(len(token_ids), len(sentence_lengths)) for token_ids, sentence_lengths in encoded]
+    arrays = {
+        "ids": np.concatenate(ids, dtype=dtype, casting="unsafe"),
+        "sentences": np.concatenate(lengths, dtype="int32", casting="unsafe"),
+        "documents": np.array(counts, "int32").reshape(-1, 2),
+    }
+    sha256 = {
+        name: _save(shard_path(folder, number, f"{name}.npy"), array)
+        for name, array in arrays.items()
+    }
     shard = {
-        "file": path.name,
-        "bytes": end,
-        "sha256": digest.hexdigest(),
-        "index_sha256": _save(shard_path(folder, number, "npy"), rows),
-        "sentences_sha256": _save(
-            shard_path(folder, number, "sentences.npy"), np.concatenate(all_lengths)
-        ),
+        "bytes": shard_path(folder, number).stat().st_size,
+        "sha256": sha256,
         "texts": texts_hash,
         "text_bytes": sum(len(text.encode(errors="surrogatepass")) for text in texts),
-        "records": len(rows),
-        **counts,
+        "documents": len(encoded),
+        "sentences": len(arrays["sentences"]),
+        "tokens": len(arrays["ids"]),
+        "unknown": int(np.count_nonzero(arrays["ids"] == tokenizer.unknown_token_id)),
+        "empty": len(texts) - len(encoded),
     }
     write_json(shard_path(folder, number, "json"), shard)  # last: marks the shard as complete
     return shard
@@ -100,42 +89,30 @@ def _save(path, array):
     return hashlib.sha256(content.getvalue()).hexdigest()
 
 
-def _records(token_ids, lengths):
-    """Yield the ids and sentence lengths of each record of a document.
+def read_array(folder, shard, number, name, check=True):
+    """Map an array of a shard into memory.
 
-    A record ends with the sentence that reaches `RECORD_TOKENS`.
-    """
-    ends, start, sentence = np.cumsum(lengths), 0, 0
-    while start < len(token_ids):
-        last = min(np.searchsorted(ends, start + RECORD_TOKENS), len(ends) - 1)
-        yield token_ids[start : ends[last]], lengths[sentence : last + 1]
-        start, sentence = int(ends[last]), last + 1
-
-
-def read_index(folder, shard, number):
-    """Read the index of a shard, (records, 4) int64, and check it against the manifest.
+    Args:
+        folder: the folder of the corpus.
+        shard: the manifest entry of the shard.
+        number: the number of the shard.
+        name: of `ARRAYS`.
+        check: whether to compare the file's SHA-256, which reads all of it.
 
     Raises:
-        InputError: if the shard or its index is missing, truncated or from another corpus.
+        InputError: if the file is missing, or damaged or of another shard.
     """
-    path = shard_path(folder, number, "tfrecord")
-    size = path.stat().st_size if path.exists() else 0
-    if size != shard["bytes"]:
-        raise InputError(f"{path} has {size} bytes, but {shard['bytes']} by the manifest; {MEND}")
-    return _load(shard_path(folder, number, "npy"), shard["index_sha256"])
-
-
-def read_sentence_lengths(folder, shard, number):
-    """Read the sentence lengths of a shard, (sentences,) int32, and check their SHA-256."""
-    return _load(shard_path(folder, number, "sentences.npy"), shard["sentences_sha256"])
-
-
-def _load(path, expected):
-    """Load the array of a file, which must have the SHA-256 `expected`."""
-    content = path.read_bytes() if path.exists() else b""
-    if hashlib.sha256(content).hexdigest() != expected:
-        raise InputError(f"{path} is missing, damaged or of another shard; {MEND}")
-    return np.load(io.BytesIO(content), allow_pickle=False)
+    path = shard_path(folder, number, f"{name}.npy")
+    try:
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest() if check else None
+    except OSError as e:
+        raise InputError(f"{path} cannot be read ({e.strerror}); {MEND}") from None
+    if check and digest != shard["sha256"][name]:
+        raise InputError(f"{path} is damaged or of another shard; {MEND}")
+    if not shard[{"ids": "tokens"}.get(name, name)]:
+        return np.load(path)  # an empty array cannot be mapped
+    return np.asarray(np.load(path, mmap_mode="r"))
 
 
 def make_manifest(settings, files, shards, duplicates, empty):

@@ -39,7 +39,7 @@ def read_documents(batches, epoch, number):
         batches.corpus = corpus
     else:
         batches.encodings = batches._rows = dataclasses.replace(batches.encodings, corpus=corpus)
-    next(iter(batches.epoch(epoch, number)))
+    batches.make(batches.plan(epoch), epoch, number)
     return sorted(corpus.documents)
 
 

@@ -159,11 +159,10 @@ class MaskedBatches(LengthBatches):
         self.masking = masking
         self.predicted = predicted
 
-    def epoch(self, epoch=0, skip=0):
-        for number, indices in enumerate(self.batch_indices(epoch)[skip:], skip):
-            rng = np.random.default_rng([self.seed, epoch, number])
-            inputs, labels = self.masked_batch(indices, rng)
-            yield (inputs, labels) if self.predicted else (inputs,)
+    def make(self, plan, epoch, number):
+        rng = np.random.default_rng([self.seed, epoch, number])
+        inputs, labels = self.masked_batch(plan[number], rng)
+        return (inputs, labels) if self.predicted else (inputs,)
 
     def masked_batch(self, indices, rng):
         """Return the masked inputs of some encodings, and the labels."""

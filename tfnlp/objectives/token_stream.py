@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from tfnlp.objectives.lane_memory import lane_inputs
-from tfnlp.text.batches import LengthBatches
+from tfnlp.text.epoch_batches import EpochBatches
 from tfnlp.text.special_tokens import end_token_id
 from tfnlp.utils.errors import InputError
 
@@ -120,11 +120,9 @@ class Lane:
         return max(0, self.stream.sentence(self.start + place)[0] - self.start)
 
 
-class StreamBatches(abc.ABC):
+class StreamBatches(EpochBatches):
     """Batches from a stream of a corpus, with a new document order in each epoch.
 
-    They have the interface of `LengthBatches` for `tfnlp.training.fit`. The batches of an epoch
-    depend on the seed and the epoch alone, and any batch can be built without those before it.
     With memory row b of each batch continues lane b of the stream; without, segments are examples
     in random order. A subclass sets `rows`, the number of examples of an epoch, and `settings`,
     those beyond the arguments here, and defines `batch`.
@@ -161,9 +159,6 @@ class StreamBatches(abc.ABC):
         """Return the number of batches in an epoch."""
         return math.ceil(self.rows / self.batch_size)
 
-    # Works for all batches with these methods.
-    dataset = LengthBatches.dataset
-
     def stream(self, epoch):
         """Return the `TokenStream` of an epoch."""
         documents = np.arange(len(self.corpus))
@@ -171,19 +166,22 @@ class StreamBatches(abc.ABC):
             documents = np.random.default_rng([self.seed, epoch]).permutation(documents)
         return TokenStream(self.corpus, documents, self.end_token_id, self.batch_size)
 
-    def epoch(self, epoch=0, skip=0):
-        """Yield the batches of an epoch, without the first `skip`."""
+    def plan(self, epoch):
+        """Return the `TokenStream` of an epoch, and the order of its examples."""
         stream, order = self.stream(epoch), np.arange(self.rows)
         if self.shuffle and not self.memory:
             # Differs from the seeds of the document order and of the draws of a batch.
             order = np.random.default_rng([self.seed, epoch, 0, 1]).permutation(order)
-        for number in range(skip, len(self)):
-            examples = order[number * self.batch_size : (number + 1) * self.batch_size]
-            rng = np.random.default_rng([self.seed, epoch, number])
-            inputs, labels = self.batch(stream, examples, rng)
-            if self.memory:
-                inputs |= lane_inputs(len(labels), number > 0)
-            yield inputs, labels
+        return stream, order
+
+    def make(self, plan, epoch, number):
+        stream, order = plan
+        examples = order[number * self.batch_size : (number + 1) * self.batch_size]
+        rng = np.random.default_rng([self.seed, epoch, number])
+        inputs, labels = self.batch(stream, examples, rng)
+        if self.memory:
+            inputs |= lane_inputs(len(labels), number > 0)
+        return inputs, labels
 
     @abc.abstractmethod
     def batch(self, stream, examples, rng):

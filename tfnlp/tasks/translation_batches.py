@@ -5,10 +5,11 @@ import hashlib
 import numpy as np
 import tensorflow as tf
 
-from tfnlp.text.batches import IGNORED, LengthBatches
+from tfnlp.text.batches import IGNORED
+from tfnlp.text.epoch_batches import EpochBatches
 
 
-class TranslationBatches:
+class TranslationBatches(EpochBatches):
     """Padded batches of pairs of similar length with a token limit (Vaswani et al., 5.1).
 
     A batch of B pairs, padded to S source and T target tokens, counts B * (S + T) tokens. Pairs
@@ -25,8 +26,6 @@ class TranslationBatches:
         shuffle: whether each epoch has its own order; else batches are sorted by length.
         seed: the seed of the orders.
     """
-
-    dataset = LengthBatches.dataset
 
     def __init__(
         self, sources, targets, max_tokens, pad_token_id, start_token_id, shuffle=False, seed=0
@@ -92,10 +91,10 @@ class TranslationBatches:
         }
         return inputs, np.where(real, ids, IGNORED).astype("int32")
 
-    def epoch(self, epoch=0, skip=0):
-        """Yield the batches of an epoch, without the first `skip`."""
-        for indices in self.batch_indices(epoch)[skip:]:
-            yield self.batch(indices)
+    plan = batch_indices
+
+    def make(self, plan, epoch, number):
+        return self.batch(plan[number])
 
     def signature(self):
         """Return the `tf.TensorSpec`s of a batch, in the structure of `batch`."""
@@ -115,7 +114,7 @@ class TranslationBatches:
         return 1 - self._sizes.sum() / sum(count * tokens for count, tokens in longest)
 
 
-class ScheduledSampling:
+class ScheduledSampling(EpochBatches):
     """`TranslationBatches` with the extra input `feed_predictions`, (B, T) int32.
 
     It is 1 at a random share of positions, where the decoder reads its own predictions. The share
@@ -129,8 +128,6 @@ class ScheduledSampling:
         epochs: the number of training epochs.
     """
 
-    dataset = LengthBatches.dataset
-
     def __init__(self, batches, rate, epochs):
         self.batches, self.rate, self.epochs = batches, rate, epochs
         self.lengths = batches.lengths
@@ -138,14 +135,16 @@ class ScheduledSampling:
     def __len__(self):
         return len(self.batches)
 
-    def epoch(self, epoch=0, skip=0):
-        """Yield the batches of an epoch, without the first `skip`."""
+    def plan(self, epoch):
+        return self.batches.plan(epoch)
+
+    def make(self, plan, epoch, number):
+        inputs, labels = self.batches.make(plan, epoch, number)
         last = max(self.epochs * len(self) - 1, 1)
-        for number, (inputs, labels) in enumerate(self.batches.epoch(epoch, skip), start=skip):
-            rng = np.random.default_rng([self.batches.seed, epoch, number])
-            share = self.rate * min((epoch * len(self) + number) / last, 1.0)
-            sampled = (rng.random(labels.shape) < share).astype("int32")
-            yield inputs | {"feed_predictions": sampled}, labels
+        rng = np.random.default_rng([self.batches.seed, epoch, number])
+        share = self.rate * min((epoch * len(self) + number) / last, 1.0)
+        sampled = (rng.random(labels.shape) < share).astype("int32")
+        return inputs | {"feed_predictions": sampled}, labels
 
     def signature(self):
         """Return the `tf.TensorSpec`s of a batch."""

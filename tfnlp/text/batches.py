@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from tfnlp.text.encoding import Encodings
-from tfnlp.utils.errors import InputError
+from tfnlp.text.epoch_batches import EpochBatches
 
 # The number of batches sorted by length together: enough for little padding, few enough that every
 # epoch mixes the examples anew.
@@ -15,7 +15,7 @@ POOL = 50
 IGNORED = -100
 
 
-class LengthBatches:
+class LengthBatches(EpochBatches):
     """Padded batches of encodings and targets of similar length.
 
     The batches of an epoch depend on the seed and the epoch number alone, so a resumed run gets
@@ -121,10 +121,10 @@ class LengthBatches:
             for name, x in inputs.items()
         }
 
-    def epoch(self, epoch=0, skip=0):
-        """Yield the batches of an epoch, without the first `skip`."""
-        for indices in self.batch_indices(epoch)[skip:]:
-            yield self.batch(indices)
+    plan = batch_indices
+
+    def make(self, plan, epoch, number):
+        return self.batch(plan[number])
 
     def inputs_fingerprint(self):
         """Return a SHA-256 of the encodings."""
@@ -142,30 +142,6 @@ class LengthBatches:
         for labels in self.token_labels or ():
             digest.update(np.asarray(labels, "<i4"))
         return digest.hexdigest()
-
-    def dataset(self, epoch=lambda: 0, skip=0):
-        """Return a `tf.data.Dataset` of one epoch's batches.
-
-        Args:
-            epoch: a function that returns the epoch; called at the start of each pass.
-            skip: the number of batches to skip at the start.
-
-        Raises:
-            ValueError: if there are fewer batches than `skip`.
-        """
-        if not 0 <= skip <= len(self):  # TensorFlow reads a negative count as infinite
-            raise ValueError(f"skip={skip} must lie between 0 and the {len(self)} batches.")
-        import tensorflow as tf  # so that LiteRT-only installations can use this module
-
-        data = tf.data.Dataset.from_generator(
-            lambda: _with_kept_error(self, epoch(), skip), output_signature=self.signature()
-        )
-        options = tf.data.Options()
-        # There is nothing to tune, and the end of an epoch can wait for the autotuning
-        # thread: as long as the epoch took so far, up to a minute.
-        options.autotune.enabled = False
-        data = data.apply(tf.data.experimental.assert_cardinality(len(self) - skip))
-        return data.prefetch(4).with_options(options)
 
     def signature(self):
         """Return the `tf.TensorSpec`s of a batch, in the structure of `batch`."""
@@ -190,12 +166,3 @@ class LengthBatches:
         batches = self.batch_indices(epoch)
         padded = sum(len(b) * (self.fixed_length or int(self.lengths[b].max())) for b in batches)
         return 1 - self.lengths.sum() / padded
-
-
-def _with_kept_error(batches, epoch, skip):
-    """Yield an epoch's batches and keep any InputError as `batches.error`; tf.data replaces it."""
-    try:
-        yield from batches.epoch(epoch, skip)
-    except InputError as e:
-        batches.error = e
-        raise

@@ -1,8 +1,8 @@
 """Pretraining for an objective, from a corpus to a finished run."""
 
 import dataclasses
+import functools
 import hashlib
-import itertools
 import math
 
 import tensorflow as tf
@@ -12,7 +12,7 @@ from tfnlp.checkpoints import check_saves, load_model, read_config, save_model
 from tfnlp.models import build_model, check_lengths, check_vocabulary
 from tfnlp.objectives.batch_provenance import describe_documents
 from tfnlp.quantization.fake_quantization import count_parameters
-from tfnlp.text import LengthBatches
+from tfnlp.text.epoch_batches import EpochBatches
 from tfnlp.training.experiment import Experiment
 from tfnlp.training.fingerprints import content_fingerprint
 from tfnlp.training.optimizer import compile_model
@@ -41,6 +41,7 @@ class Pretraining(Experiment):
             None.
         task_settings: a dict of settings of the corpora, such as `max_length` and `documents`,
             which `save_model` writes and `evaluate_lm` follows; None for none.
+        loader_processes: processes that make the training's batches; 0 for this one alone.
         pooler: the result of `read_pooler` for the folder that the first model started from, kept
             if the objective trains none; None for none.
 
@@ -52,6 +53,7 @@ class Pretraining(Experiment):
     on_nan: str = "stop"
     steps_per_epoch: int | None = None
     task_settings: dict | None = None
+    loader_processes: int = 0
     pooler: dict | None = None
 
     @property
@@ -94,6 +96,7 @@ class Pretraining(Experiment):
         self.passes = batches["train"]
         if self.steps_per_epoch:
             batches["train"] = FixedStepEpochs(self.passes, self.steps_per_epoch)
+        batches["train"].processes = self.loader_processes
         return batches
 
     def build(self):
@@ -259,15 +262,13 @@ def start_models(objective, config, folder=None, generator=None, **options):
     return {"model": model}
 
 
-class FixedStepEpochs:
+class FixedStepEpochs(EpochBatches):
     """Batches in epochs of a fixed number of steps, continued across passes over the data.
 
     Args:
-        batches: `LengthBatches`, or an object with its methods.
+        batches: `EpochBatches`.
         steps: of an epoch.
     """
-
-    dataset = LengthBatches.dataset
 
     def __init__(self, batches, steps):
         self.batches = batches
@@ -277,13 +278,13 @@ class FixedStepEpochs:
     def __len__(self):
         return self.steps
 
-    def epoch(self, epoch=0, skip=0):
-        """Yield the batches of an epoch, without the first `skip`."""
-        step, end = epoch * self.steps + skip, (epoch + 1) * self.steps
-        while step < end:
-            passes, number = divmod(step, len(self.batches))
-            yield from itertools.islice(self.batches.epoch(passes, number), end - step)
-            step += len(self.batches) - number
+    def plan(self, epoch):
+        """Return the function that plans each pass once."""
+        return functools.lru_cache(1)(self.batches.plan)
+
+    def make(self, plan, epoch, number):
+        passes, number = divmod(epoch * self.steps + number, len(self.batches))
+        return self.batches.make(plan(passes), passes, number)
 
     def signature(self):
         """Return the `tf.TensorSpec`s of a batch."""

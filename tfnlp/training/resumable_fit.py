@@ -346,7 +346,7 @@ class RunRecorder(keras.callbacks.Callback):
     def diverged(self, reason, advice="the same command leads here again"):
         """Save the last batch, and return the error for a training with non-finite numbers."""
         epoch, step = self.progress["epoch"], self.progress["step"]
-        self.run.save_bad_batch(next(iter(self.batches.epoch(epoch, step - 1))))
+        self.run.save_bad_batch(self.batches.make(self.batches.plan(epoch), epoch, step - 1))
         kept = "nothing was saved before it"
         if self.run.state_path.exists():
             kept = f"{self.run.path} keeps the last good weights"

@@ -2,8 +2,9 @@
 
 import pytest
 
-from distill.learning.word_neighbours import WordNeighbours, whole_words
+from distill.learning.word_neighbours import WordNeighbours, pieces_within, whole_words
 from tests.grammar_corpus import make_reviews
+from tfnlp.text.encoding import Encoding
 from tfnlp.text.tokenizer_loading import train_tokenizer
 from tfnlp.utils.errors import InputError
 
@@ -38,3 +39,11 @@ def test_vectors_of_files_and_their_neighbours(tmp_path):
     path.write_text(", 1 2\n")
     with pytest.raises(InputError, match="holds no vector of a word of letters"):
         WordNeighbours.from_file(path)
+
+
+def test_pieces_of_a_word_may_hold_the_space_before_it():
+    # "the films": byte-level BPE's second token begins at the space.
+    encoding = Encoding([0, 1, 2], [0, 0, 0], offsets=[(0, 3), (3, 8), (8, 9)])
+    assert pieces_within(encoding, 4, 9) == [1, 2]
+    assert pieces_within(encoding, 4, 8) == [1]
+    assert pieces_within(encoding, 5, 9) == []

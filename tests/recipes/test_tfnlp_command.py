@@ -1,0 +1,52 @@
+"""`tfnlp NAME` runs the recipe of that name."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from recipes import tfnlp_command
+
+RECIPES = pathlib.Path(tfnlp_command.__file__).parent
+
+
+def test_every_recipe_has_a_purpose_and_a_line():
+    programs = [p.stem for p in RECIPES.glob("*.py") if "entry_point.run(main)" in p.read_text()]
+    assert sorted(tfnlp_command.NAMES) == sorted(programs)
+    lines = tfnlp_command.overview().splitlines()
+    line = "  distill_tagger           Distils a fine-tuned tagger into a smaller one"
+    assert line in lines and max(map(len, lines)) < 120
+
+
+@pytest.mark.parametrize(
+    "arguments, status, text",
+    [
+        (["predict", "--modl=x"], 2, "There is no flag --modl; did you mean --model?"),
+        (["predict", "--help"], 0, "--question_column  Column of the question"),
+        (["finetun_tagger"], 2, "there is no recipe finetun_tagger; did you mean finetune_tagger"),
+        (["--words", "frontier"], 0, "--models= --output_dir= --pair_column= --positive_label="),
+        ([], 0, "Put it on a phone:"),
+    ],
+)
+def test_the_command(arguments, status, text):
+    command = [sys.executable, "-m", "recipes.tfnlp_command", *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == status
+    assert text in result.stdout + result.stderr
+
+
+def test_bash_completes_names_and_flags(tmp_path):
+    program = tmp_path / "tfnlp"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m recipes.tfnlp_command "$@"\n')
+    program.chmod(0o755)
+    script = f"""PATH={tmp_path}:$PATH; eval "$(tfnlp --completion)"
+complete_words() {{ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tfnlp 2>/dev/null
+echo "${{COMPREPLY[@]}}"; }}
+complete_words tfnlp finetune_c
+complete_words tfnlp predict --num"""
+    result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.split("\n")[:2] == [
+        "finetune_classifier finetune_chooser",
+        "--num_threads=",
+    ]
