@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
+from distill.export.conversion import to_tflite
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import ElmoConfig, build_model
 from tfnlp.text import load_tokenizer, train_tokenizer
@@ -83,26 +84,14 @@ def test_a_task_trains_what_is_above_the_language_model(head, model, tokenizer, 
 
 
 def test_states_convert_to_tflite_without_flex(model, tokenizer):
-    inputs = {
-        name: x
-        for name, x in tokenizer(TEXTS[:1]).items()
-        if name in ("characters", "padding_mask")
-    }
-    states = keras.Model(
-        {name: model.input[name] for name in inputs}, model.output["hidden_states"][-1]
-    )
-    archive = tf.function(
-        lambda characters, padding_mask: {
-            "states": states({"characters": characters, "padding_mask": padding_mask})
-        },
-        input_signature=[
-            tf.TensorSpec(x.shape, "int32", name=name) for name, x in sorted(inputs.items())
-        ],
-    )
-    converter = tf.lite.TFLiteConverter.from_concrete_functions(
-        [archive.get_concrete_function()], states
-    )
-    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-    runner = Interpreter(model_content=converter.convert()).get_signature_runner()
-    found = runner(**{name: x.astype("int32") for name, x in inputs.items()})["states"]
-    np.testing.assert_allclose(found, states(inputs), atol=1e-5)
+    names = ("characters", "padding_mask")
+    inputs = {name: tokenizer(TEXTS[0])[name] for name in names}
+    last = keras.Model({name: model.input[name] for name in names}, model.output["hidden_states"])
+
+    def run(characters, padding_mask):
+        return {"states": last({"characters": characters, "padding_mask": padding_mask})[-1]}
+
+    specs = [tf.TensorSpec(inputs[name].shape, "int32", name) for name in names]
+    content = to_tflite(last, {"serving_default": (run, specs)}, "float32")
+    found = Interpreter(model_content=content).get_signature_runner()(**inputs)["states"]
+    np.testing.assert_allclose(found, last(inputs)[-1], atol=1e-5)

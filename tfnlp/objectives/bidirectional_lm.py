@@ -51,10 +51,11 @@ class BidirectionalLM(Objective):
         bias = model.get_layer("lm_output").bias
         if np.any(ops.convert_to_numpy(bias)):
             return
-        texts, counts = batches.encodings, np.full(len(bias), ADDED)
+        texts, size = batches.encodings, bias.shape[0]
+        counts = np.full(size, ADDED)
         for i in range(len(texts)):
             ids, _ = texts.template.around(texts.ids(i))
-            np.add.at(counts, np.where(ids < len(bias), ids, UNKNOWN_WORD), 1)
+            np.add.at(counts, np.where(ids < size, ids, UNKNOWN_WORD), 1)
         bias.assign(np.log(counts / counts.sum()))
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):

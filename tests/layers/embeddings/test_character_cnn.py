@@ -69,7 +69,7 @@ def test_padding_and_other_words_do_not_change_a_word():
     value = np.maximum(table[11] @ kernel[0] + bias, 0)
     x = np.zeros((1, 1, 6), "float32")
     x[0, 0] = table[11]
-    widest = layer._widest(tf.constant(x), np.array([[1]]), convolution)
+    widest = layer._widest(tf.constant(x), np.array([[1]], "int32"), convolution)
     np.testing.assert_allclose(widest[0], value, atol=1e-6)
 
 
