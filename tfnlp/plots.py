@@ -214,7 +214,7 @@ def draw_layer_shares(shares):
     axes.axhline(1 / len(layers), color="grey", linestyle="--", linewidth=1)
     axes.set_xticks(range(len(shares)), [task.replace("/", "/\n") for task in shares])
     axes.set(ylabel="share of the mix")
-    axes.legend()
+    figure.legend(loc="outside upper center", ncols=len(layers))
     return figure
 
 
