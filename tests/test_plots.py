@@ -106,3 +106,12 @@ def test_characters_without_a_font_are_warned_of(tmp_path, monkeypatch, caplog):
 
 def test_tokens_are_not_parsed_as_mathematics(tmp_path):
     assert plot_alignments({"": np.eye(2)}, ["$$", "a"], ["b", r"$\q$"], tmp_path / "a.png")
+
+
+def test_bars_are_the_shares_of_each_task(tmp_path):
+    shares = {"runs/a": [0.5, 0.3, 0.2], "runs/b": [0.1, 0.2, 0.7]}
+    (axes,) = plots.draw_layer_shares(shares).axes
+    heights = [bar.get_height() for bars in axes.containers for bar in bars]
+    assert heights == [0.5, 0.1, 0.3, 0.2, 0.2, 0.7]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["runs/\na", "runs/\nb"]
+    assert plots.plot_layer_shares(shares, tmp_path / "a.png")
