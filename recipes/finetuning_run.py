@@ -6,6 +6,7 @@ from recipes import compression_flags, entity_flags, model_flags, training_flags
 from recipes.command_line import group
 from tfnlp import training
 from tfnlp.training.published_settings import FINE_TUNING
+from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 
@@ -40,6 +41,11 @@ def check_flags():
     """Raise an InputError for conflicting flags of a fine-tuning."""
     compression_flags.check_training_flags()
     model_flags.check_start_flags()
+    if not FLAGS.model_dir and model_flags.scratch_config().reads_characters:
+        raise InputError(
+            f"family={FLAGS.family} is not trained by a task, which would read random states; "
+            "pretrain it (pretrain --objective=bidirectional_lm) and give its folder as model_dir."
+        )
     training_flags.training_config()
 
 

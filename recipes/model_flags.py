@@ -14,8 +14,11 @@ FLAGS = flags.FLAGS
 # Fields of the families without attention.
 FAMILY_FIELDS = ("bidirectional", "channels", "word_ngrams")
 SIZES = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim", *FAMILY_FIELDS)
+SIZES += ("predicted_words",)
 VOCABULARY = ("vocabulary_size", "vocabulary_text")
 VOCABULARY_SIZE = 8000
+# Whole words, whose characters alone a model reads.
+WORDS = 100_000
 
 
 @group("Model")
@@ -62,6 +65,9 @@ def define_scratch_flags():
         1,
     )
     define_family_flags()
+    flags.DEFINE_integer(
+        "predicted_words", None, "Words that an ELMo predicts; the 8000 commonest if not given.", 6
+    )
     flags.DEFINE_string(
         "tokenizer_dir",
         None,
@@ -73,7 +79,8 @@ def define_scratch_flags():
     flags.DEFINE_integer(
         "vocabulary_size",
         None,
-        f"Largest vocabulary; {VOCABULARY_SIZE} if not given, or all words of --embeddings.",
+        f"Largest vocabulary; {VOCABULARY_SIZE}, all words of --embeddings, or {WORDS} words of "
+        "an ELMo, if not given.",
         10,
     )
     flags.DEFINE_string(
@@ -271,7 +278,8 @@ def _learn_tokenizer(family, read_texts, writes):
         texts = texts + text.read_examples(FLAGS.vocabulary_text, label_column=None).texts
     if vectors := word_vectors():
         return text.word_tokenizer(vectors.words, texts, FLAGS.vocabulary_size)
-    kind, size = text.kind_for(family), FLAGS.vocabulary_size or VOCABULARY_SIZE
+    kind = text.kind_for(family)
+    size = FLAGS.vocabulary_size or (WORDS if kind == "words" else VOCABULARY_SIZE)
     if kind != "wordpiece":
         return text.train_tokenizer(texts, kind, size, family)[0]
     if writes and family in text.ANY_TOKENIZER:  # WordPiece loses capitals and line breaks

@@ -139,6 +139,16 @@ class CausalLM(Memory):
         return objectives.CausalLM(memory=self.memory_length is not None)
 
 
+@dataclasses.dataclass(frozen=True)
+class BidirectionalLM:
+    """Settings of the bidirectional LM objective, which has none."""
+
+    families: ClassVar = ("elmo",)
+
+    def objective(self):
+        return objectives.BidirectionalLM()
+
+
 OBJECTIVES = {
     "masked_lm": MaskedLM,
     "next_sentence": NextSentence,
@@ -147,6 +157,7 @@ OBJECTIVES = {
     "replaced_tokens": ReplacedTokens,
     "permutation_lm": PermutationLM,
     "causal_lm": CausalLM,
+    "bidirectional_lm": BidirectionalLM,
 }
 
 

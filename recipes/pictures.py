@@ -16,6 +16,11 @@ text:
     python -m recipes.pictures --picture=activations --model_dir=runs/lstm/best \\
         --input=test.txt --unit=7 --output=cell.png
 
+Shares of an ELMo's layers in the tasks that were trained on it (equal ones would be a third):
+
+    python -m recipes.pictures --picture=layers --model_dir=runs/entities/best,runs/films/best \\
+        --output=layers.png
+
 The numbers are written beside the picture, as .npz.
 """
 
@@ -38,10 +43,14 @@ PICTURES = {
     "alignment": ("target",),
     "gradients": ("length", "pieces"),
     "activations": ("layer", "unit"),
+    "layers": (),
 }
+OF_SEVERAL = ("gradients", "layers")
 flags.DEFINE_enum("picture", None, list(PICTURES), "Kind of plot.")
 flags.DEFINE_list(
-    "model_dir", None, "Folder of a model; with gradients also several, separated by commas."
+    "model_dir",
+    None,
+    "Folder of a model; with gradients or layers also several, separated by commas.",
 )
 flags.DEFINE_string("text", None, "The text.")
 flags.DEFINE_string("input", None, "File of the text, in place of --text.")
@@ -62,9 +71,12 @@ flags.mark_flags_as_required(["picture", "model_dir", "output"])
 
 def check_flags():
     """Raise an InputError for conflicting flags."""
-    require_one("input", "text")
+    if FLAGS.picture == "layers":
+        refuse_beside(("input", "text"), "picture=layers")
+    else:
+        require_one("input", "text")
     check_output("output", ".png")
-    if len(FLAGS.model_dir) > 1 and FLAGS.picture != "gradients":
+    if len(FLAGS.model_dir) > 1 and FLAGS.picture not in OF_SEVERAL:
         raise InputError(f"picture={FLAGS.picture} is of one model; give one `model_dir`.")
     for picture, names in PICTURES.items():
         if picture != FLAGS.picture:
@@ -140,10 +152,26 @@ def draw_activations():
     return {"activations": activations}
 
 
+def draw_layers():
+    """Plot the mix of each model's layers; return {model folder: shares}."""
+    shares = {}
+    for folder in FLAGS.model_dir:
+        model, _ = load(folder)
+        mixes = [layer for layer in model.layers if layer.name == "mix"]
+        if not mixes:
+            raise InputError(
+                f"{folder} mixes no layers; give a classifier or tagger that was trained on an "
+                "ELMo, such as finetune_tagger --model_dir=ELMO."
+            )
+        shares[folder] = np.asarray(mixes[0].shares())
+    plots.plot_layer_shares(shares, FLAGS.output)
+    return shares
+
+
 def main():
     check_flags()
     entry_point.load_tensorflow()
-    drawers = (draw_alignment, draw_gradients, draw_activations)
+    drawers = (draw_alignment, draw_gradients, draw_activations, draw_layers)
     draw = dict(zip(PICTURES, drawers, strict=True))
     numbers = FLAGS.output.removesuffix(".png") + ".npz"
     np.savez(numbers, **draw[FLAGS.picture]())

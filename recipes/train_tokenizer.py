@@ -1,4 +1,4 @@
-"""Trains a tokenizer on texts: WordPiece, byte-level BPE, SentencePiece unigram, characters.
+"""Trains a tokenizer: WordPiece, byte-level BPE, SentencePiece unigram, characters, words.
 
     python -m recipes.train_tokenizer --input=texts.tsv --kind=unigram --output_dir=tokenizer
 
@@ -21,13 +21,16 @@ flags.DEFINE_list("dev", None, "Files of further texts to measure the tokenizer 
 data_flags.define_column_flags("sentence")
 flags.DEFINE_string("output_dir", None, "Folder to write the tokenizer into.")
 flags.DEFINE_enum(
-    "kind", "wordpiece", ["wordpiece", "bpe", "unigram", "characters"], "Kind of tokenizer."
+    "kind",
+    "wordpiece",
+    ["wordpiece", "bpe", "unigram", "characters", "words"],
+    "Kind of tokenizer.",
 )
 flags.DEFINE_enum(
     "family",
     None,
-    ["bert", "gpt2", "roberta", "deberta", "albert", "xlnet", "deberta-v2", "marian"],
-    "Family of the special tokens; if not given bert, roberta, albert or gpt2, by --kind.",
+    ["bert", "elmo", "gpt2", "roberta", "deberta", "albert", "xlnet", "deberta-v2", "marian"],
+    "Family of the special tokens; if not given bert, roberta, albert, gpt2 or elmo, by --kind.",
 )
 flags.DEFINE_integer("vocabulary_size", 8000, "Largest vocabulary.", 10)
 flags.DEFINE_bool(

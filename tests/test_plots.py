@@ -124,3 +124,12 @@ def test_words_of_a_map_do_not_cover_each_other(tmp_path):
     spread = np.linalg.norm(points - middles[:, None], axis=-1).max()
     assert spread < min(np.linalg.norm(middles[i] - middles[i - 1]) for i in range(3)) / 2
     assert plots.plot_word_map(vectors, tmp_path / "map.png", 2)
+
+
+def test_bars_are_the_shares_of_each_task(tmp_path):
+    shares = {"runs/a": [0.5, 0.3, 0.2], "runs/b": [0.1, 0.2, 0.7]}
+    (axes,) = plots.draw_layer_shares(shares).axes
+    heights = [bar.get_height() for bars in axes.containers for bar in bars]
+    assert heights == [0.5, 0.1, 0.3, 0.2, 0.2, 0.7]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["runs/\na", "runs/\nb"]
+    assert plots.plot_layer_shares(shares, tmp_path / "a.png")

@@ -193,6 +193,31 @@ def _character_places(tokens, values):
             row, column = (row + 1, 0) if character == "\n" else (row, column + 1)
 
 
+def plot_layer_shares(shares, path):
+    """Plot the shares of a pretrained model's layers in several tasks, a group of bars each.
+
+    Args:
+        shares: {task: (K,)}, such as `ScalarMix.shares` gives them.
+        path: of the PNG.
+    """
+    return _write(path, "layers", draw_layer_shares, (shares,))
+
+
+def draw_layer_shares(shares):
+    figure, (axes,) = _panels(1, 1, 2 + 1.5 * len(shares), 3.5)
+    layers = range(len(next(iter(shares.values()))))
+    width = 0.8 / len(layers)
+    for layer in layers:
+        places = [task + (layer - (len(layers) - 1) / 2) * width for task in range(len(shares))]
+        heights = [float(values[layer]) for values in shares.values()]
+        axes.bar(places, heights, width, label=f"layer {layer}" if layer else "words")
+    axes.axhline(1 / len(layers), color="grey", linestyle="--", linewidth=1)
+    axes.set_xticks(range(len(shares)), [task.replace("/", "/\n") for task in shares])
+    axes.set(ylabel="share of the mix")
+    figure.legend(loc="outside upper center", ncols=len(layers))
+    return figure
+
+
 def plot_word_map(vectors, path, count=200):
     """Plot the first words of `WordVectors`, near ones beside each other.
 

@@ -131,6 +131,6 @@ def kind_of(model, pooling=None):
     if surplus:
         raise InputError(
             f"{model.name} has the inputs {', '.join(surplus)} too, which a file has not; give "
-            "one that reads no entities, or build it without memory=True."
+            "one that reads no entities and no characters, or build it without memory=True."
         )
     return kind

@@ -22,6 +22,7 @@ ENTITIES, IMAGE = np.zeros((2, 4, 6), "float32"), np.zeros((2, 3, 4, 3), "float3
 CASES = {
     "AdaptiveEmbedding": (lambda **kw: layers.AdaptiveEmbedding(9, 8, (3,), **kw), [IDS]),
     "AdaptiveSoftmax": (lambda **kw: layers.AdaptiveSoftmax(9, (3,), **kw), [STATES]),
+    "CharacterCNN": (lambda **kw: layers.CharacterCNN(8, (2, 3), 4, **kw), [IDS]),
     "ConvolutionBlock": (lambda **kw: layers.ConvolutionBlock(3, **kw), [STATES, STATES, MASK]),
     "DecoderBlock": (lambda **kw: layers.DecoderBlock(2, 16, **kw), [STATES, STATES]),
     "DisentangledAttention": (
@@ -49,6 +50,7 @@ CASES = {
     "MergeChoices": (layers.MergeChoices, [np.ones((2, 3, 4), "int32")]),
     "MultiHeadAttention": (lambda **kw: layers.MultiHeadAttention(2, 4, **kw), [STATES, STATES]),
     "OutputBias": (layers.OutputBias, [STATES]),
+    "ProjectedLSTM": (lambda **kw: layers.ProjectedLSTM(6, 3, **kw), [STATES]),
     "QuadraticPositionAttention": (
         lambda **kw: layers.QuadraticPositionAttention(2, 5, value_dim=2, **kw),
         [IMAGE],
@@ -63,6 +65,7 @@ CASES = {
     ),
     "RelativeBiases": (lambda **kw: layers.RelativeBiases(2, 4, **kw), [STATES]),
     "RelativePositionTable": (lambda **kw: layers.RelativePositionTable(3, **kw), [STATES]),
+    "ScalarMix": (layers.ScalarMix, [STATES]),
     "ScoreAttention": (
         lambda **kw: layers.ScoreAttention("concat", use_bias=True, **kw),
         [STATES, STATES],

@@ -12,6 +12,7 @@ from tfnlp.utils.errors import InputError
 TEXTS = ["a fine film , not a dull one", "정말 재미있는 영화예요", "the plot is thin ."] * 20
 KINDS = {
     "bpe": {"roberta", "deberta", "gpt2"},
+    "words": {"elmo"},
     "unigram": {"albert", "xlnet", "deberta_v2", "deberta_v3"},
 }
 

@@ -5,7 +5,13 @@ import pytest
 
 from tests.grammar_corpus import make_reviews
 from tfnlp.checkpoints import save_model
-from tfnlp.models import RecurrentConfig, RecurrentTranslatorConfig, TransformerConfig, build_model
+from tfnlp.models import (
+    ElmoConfig,
+    RecurrentConfig,
+    RecurrentTranslatorConfig,
+    TransformerConfig,
+    build_model,
+)
 from tfnlp.text import train_tokenizer
 from tfnlp.text.special_tokens import end_token_id
 
@@ -30,6 +36,9 @@ def place(tmp_path_factory):
     config = TransformerConfig(**sizes, **heads, end_token_id=end_token_id(tokenizer))
     model = build_model(config, "sequence_to_sequence")
     save_model(model, place / "transformer", tokenizer=tokenizer)
+    words = train_tokenizer(texts, "words", 300)[0]
+    config = ElmoConfig(words.vocabulary_size, hidden_dim=4, intermediate_dim=4, filters=(2, 2))
+    save_model(build_model(config, "tagger", 2), place / "elmo", tokenizer=words)
     return place
 
 
@@ -43,6 +52,7 @@ def test_pictures_and_their_numbers(place, run, tmp_path):
         ("activations", "rnn", [source]),
         ("alignment", "transformer", [source, "--target=not dull"]),
         ("alignment", "translator", [source, "--target=not dull"]),
+        ("layers", "elmo", []),
     ):
         models = ",".join(f"{place}/{name}" for name in folders.split())
         run(
@@ -63,6 +73,7 @@ def test_pictures_and_their_numbers(place, run, tmp_path):
     (targets, sources) = shapes["translator"]["attention"]
     names = ("layer 1, head 1", "layer 1, head 2")
     assert shapes["transformer"] == dict.fromkeys(names, (targets, sources))
+    assert shapes["elmo"] == {"elmo": (3,)}
     assert sources == length + 1 > targets > 2  # the end of the source, too
 
 
@@ -76,6 +87,12 @@ def test_bad_input_is_one_sentence(place, run, tmp_path):
             "gru",
             ["--picture=activations", "--text=a", "--pieces=2"],
             "--pieces=2 has no effect beside --picture=activations",
+        ),
+        ("gru", ["--picture=layers"], "mixes no layers; give a classifier or tagger that was"),
+        (
+            "gru",
+            ["--picture=layers", "--text=a"],
+            "--text=a has no effect beside --picture=layers",
         ),
         ("gru", ["--picture=gradients"], "Give either --text or --input"),
         (

@@ -2,10 +2,12 @@
 
 import contextlib
 import json
+import math
 import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from recipes.objective_flags import OBJECTIVES as SETTINGS
@@ -17,6 +19,7 @@ from tfnlp.checkpoints import read_head, read_task_settings
 from tfnlp.configs import FAMILIES, config_by_name
 from tfnlp.knowledge import EntityTokenizer
 from tfnlp.objectives import (
+    BidirectionalLM,
     CausalLM,
     DenoisingEntities,
     MaskedLM,
@@ -25,7 +28,7 @@ from tfnlp.objectives import (
     ReplacedTokens,
     SentenceOrder,
 )
-from tfnlp.text import WordPieceTokenizer, load_tokenizer
+from tfnlp.text import SpellingTokenizer, load_tokenizer
 from tfnlp.utils.errors import InputError
 
 SMALL = ("--num_layers=1", "--hidden_dim=16", "--num_heads=2", "--vocabulary_size=300")
@@ -92,6 +95,32 @@ def test_a_recurrent_network_learns_is_measured_and_writes(texts, run, tmp_path)
     assert "does not fit the family 'recurrent'" in done.stderr
     done = run("generate", model, "--text=the film", "--max_new_tokens=4")
     assert done.stdout.startswith("the film") and len(done.stdout) > len("the film\n")
+
+
+def test_an_elmo_learns_and_a_classifier_reads_its_states(texts, run, tmp_path):
+    sizes = ["--family=elmo", "--hidden_dim=8", "--intermediate_dim=8", "--predicted_words=50"]
+    flags = ["--objective=bidirectional_lm", *FLAGS, f"--corpus={texts}/corpus.txt", "--epochs=2"]
+    flags += [f"--dev={texts}/dev.txt", "--steps_per_epoch=4"]
+    run("pretrain", *flags, *sizes, f"--output_dir={tmp_path}/run")
+    first, metrics = (json.loads(line) for line in (tmp_path / "run/metrics.jsonl").open())
+    assert metrics["val_loss"] < first["val_loss"]
+    for direction in ("forward", "backward"):
+        loss = metrics[f"val_{direction}_loss"]
+        assert metrics[f"val_{direction}_perplexity"] == pytest.approx(math.exp(loss), rel=1e-4)
+    write_reviews(tmp_path, 40, 20, 20)
+    model = f"--model_dir={tmp_path}/run/best"
+    task = [f"--train={tmp_path}/train.tsv", f"--dev={tmp_path}/dev.tsv", *FLAGS, "--epochs=1"]
+    run("finetune_classifier", model, *task, f"--output_dir={tmp_path}/task")
+    before, after = tensors_of(tmp_path / "run/best"), tensors_of(tmp_path / "task/best")
+    kept = [name for name in before if name.startswith("elmo.")]
+    assert len(kept) > 20
+    for name in kept:
+        np.testing.assert_array_equal(before[name], after[name])
+    assert np.any(after["mix.mix_weights"])
+    done = run("predict", f"--model={tmp_path}/task/best", "--text=an Unheard-of film")
+    assert done.stdout.split()[0] in ("positive", "negative")
+    done = run("finetune_classifier", *sizes[:1], *task, f"--output_dir={tmp_path}/a", status=2)
+    assert "--family=elmo is not trained by a task, which would read random" in done.stderr
 
 
 def test_a_run_that_is_killed_ends_with_the_same_weights(texts):
@@ -199,7 +228,7 @@ def test_bad_flags_of_a_model_from_scratch_are_told_before_tensorflow_is_importe
 
 
 def test_families_that_are_refused_at_once_are_those_that_do_not_fit():
-    tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])
+    tokenizer = SpellingTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])
     objectives = {
         "masked_lm": MaskedLM(),
         "next_sentence": NextSentence(),
@@ -208,9 +237,11 @@ def test_families_that_are_refused_at_once_are_those_that_do_not_fit():
         "replaced_tokens": ReplacedTokens(),
         "permutation_lm": PermutationLM(),
         "causal_lm": CausalLM(),
+        "bidirectional_lm": BidirectionalLM(),
     }
     finding = EntityTokenizer.of(tokenizer, {"a": 1})
-    assert objectives.keys() == SETTINGS.keys() == {*OBJECTIVES, "denoising_entities"}
+    further = {"denoising_entities", "bidirectional_lm"}
+    assert objectives.keys() == SETTINGS.keys() == {*OBJECTIVES, *further}
     for name, objective in objectives.items():
         fit = []
         for family in FAMILIES:

@@ -26,6 +26,7 @@ FAMILIES = LazyDictionary(
         "recurrent_translator": "tfnlp.checkpoints.recurrent_map:RECURRENT_TRANSLATOR",
         "textcnn": "tfnlp.checkpoints.word_model_map:TEXTCNN",
         "bag": "tfnlp.checkpoints.word_model_map:BAG",
+        "elmo": "tfnlp.checkpoints.elmo_map:ELMO",
         "marian": "tfnlp.checkpoints.marian_map:MARIAN",
         "pegasus": "tfnlp.checkpoints.marian_map:PEGASUS",
     }

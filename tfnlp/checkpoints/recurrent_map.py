@@ -11,7 +11,8 @@ def same(*paths):
     return tuple(Weight(path, path.replace("/", ".")) for path in paths)
 
 
-def _cell(path):
+def cell_weights(path):
+    """Return the `Weight`s of a recurrent cell."""
     return same(f"{path}/kernel", f"{path}/recurrent_kernel", f"{path}/bias")
 
 
@@ -21,10 +22,10 @@ ENCODER = (
         weight
         for direction in ("forward", "backward", "encoder_forward", "encoder_backward")
         for cell in ("simple_rnn_cell", "lstm_cell", "gru_cell")  # Keras' names
-        for weight in _cell(f"{direction}_{{}}/{cell}")
+        for weight in cell_weights(f"{direction}_{{}}/{cell}")
     ),
     *same("bridge_{}_{}/kernel", "bridge_{}_{}/bias"),
-    *_cell("decoder/cell_{}"),
+    *cell_weights("decoder/cell_{}"),
     *same("decoder/attention/query/kernel", "decoder/attention/key/kernel"),
     *same("decoder/attention/direction/kernel", "decoder/combine/kernel"),
 )

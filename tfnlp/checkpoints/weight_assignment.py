@@ -11,7 +11,8 @@ PAIR_HEAD = "pair_classifier"
 HEAD_LAYERS = {
     *("pooler", "classifier", "span", "lm_transform", "lm_norm", "lm_output", "lm_bias"),
     *("discriminator_norm", "discriminator_transform", "discriminator", "lm_softmax"),
-    *("decoder_positions", PAIR_HEAD),
+    *("decoder_positions", PAIR_HEAD, "word_embeddings", "mix"),
+    *("task_forward_0", "task_backward_0"),
 }
 # Layers of the encoder whose tensors a file may hold though the model lacks them.
 SPARE_LAYERS = {"pooler", "decoder_positions", "relative_positions", "encoder_embeddings"}
@@ -56,7 +57,7 @@ def assign_weights(model, family, reader, with_head):
     for variable in fresh:
         layer = model.get_layer(variable.path.partition("/")[0])
         # Biases and norms have their zeros and ones already.
-        if variable.path.endswith("kernel") or "/projection_" in variable.path:
+        if variable.path.endswith("/kernel") or "/projection_" in variable.path:
             variable.assign(layer.kernel_initializer(variable.shape))
         elif variable.path.endswith("_table"):
             variable.assign(layer.embeddings_initializer(variable.shape))

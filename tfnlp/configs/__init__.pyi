@@ -14,6 +14,7 @@ from .deberta_config import DebertaConfig as DebertaConfig
 from .deberta_config import DebertaV2Config as DebertaV2Config
 from .distilbert_config import DistilBertConfig as DistilBertConfig
 from .electra_config import ElectraConfig as ElectraConfig
+from .elmo_config import ElmoConfig as ElmoConfig
 from .gpt_config import Gpt2Config as Gpt2Config
 from .gpt_config import GptConfig as GptConfig
 from .knowledge_bert_config import KnowledgeBertConfig as KnowledgeBertConfig

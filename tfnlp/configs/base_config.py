@@ -16,6 +16,7 @@ HEADS = {
     "permutation_lm": "tokens at some positions, in any order of the text",
     "discriminator": "whether each token was replaced",
     "sequence_to_sequence": "the next token of another text",
+    "bidirectional_lm": "the next and the previous word",
     "pretraining": "the token at each masked position, and how two texts belong together",
 }
 # The heads that have all of "masked_lm".
@@ -55,7 +56,7 @@ class BaseConfig:
     model_type: ClassVar[str]
     pooling: ClassVar[Pooling] = Pooling()
     # The head that predicts tokens: "masked_lm", "causal_lm", "permutation_lm", or
-    # "sequence_to_sequence" of an encoder-decoder.
+    # "bidirectional_lm", or "sequence_to_sequence" of an encoder-decoder.
     language_model: ClassVar[str] = "masked_lm"
     # True if that head is an `AdaptiveSoftmax`, with log-probabilities by clusters of tokens.
     adaptive_softmax: ClassVar[bool] = False
@@ -73,6 +74,8 @@ class BaseConfig:
     whole_texts: ClassVar[bool] = False
     # Largest norm of the weights of each class in a classifier's last layer; None for any.
     max_norm: ClassVar[float | None] = None
+    # True if words are read as `characters` (B, L, W) too, and a task reads frozen states.
+    reads_characters: ClassVar[bool] = False
     # True if attention heads can have any size, and so be pruned.
     any_head_dim: ClassVar[bool] = False
     # True if it is pretrained on pairs of texts too, and so can have the head "pretraining".
@@ -195,7 +198,9 @@ def check_head(config, head, num_classes=None):
     """Raise an InputError for a head that the family cannot have, or one without classes."""
     heads = [config.language_model]
     if config.language_model != "sequence_to_sequence":
-        heads += ["classifier", *["tagger", "answerer"] * (not config.whole_texts), "chooser"]
+        heads += ["classifier"] + ["tagger"] * (not config.whole_texts)
+        if not config.reads_characters:
+            heads += ["answerer"] * (not config.whole_texts) + ["chooser"]
         heads += ["discriminator"] * config.attends
         heads += ["pretraining"] * config.pretrained_on_pairs
     if head not in (None, *heads):

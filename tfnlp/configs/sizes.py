@@ -25,6 +25,7 @@ FAMILIES = LazyDictionary(
         "gru": "tfnlp.configs:RecurrentConfig",
         "textcnn": "tfnlp.configs:TextCnnConfig",
         "bag": "tfnlp.configs:BagConfig",
+        "elmo": "tfnlp.configs:ElmoConfig",
     }
 )
 # Families that make a text of another, which have no heads of encoders.
@@ -136,7 +137,7 @@ def config_by_name(family=None, size=None, **fields):
     config_fields = {field.name for field in dataclasses.fields(config)}
     if "hidden_dim" in fields and "intermediate_dim" in config_fields:
         fields = {"intermediate_dim": 4 * fields["hidden_dim"]} | fields
-    if kind.recurrent and family in FAMILIES:  # it is named by its cell
+    if "cell" in config_fields and family in FAMILIES:  # it is named by its cell
         fields = {"cell": family} | fields
     for name in fields.keys() - config_fields:
         kind = family or size or "bert"

@@ -27,12 +27,14 @@ from tfnlp.layers.blocks.encoder_block import EncoderBlock
 from tfnlp.layers.blocks.feed_forward import FeedForward
 from tfnlp.layers.blocks.knowledge_block import KnowledgeBlock
 from tfnlp.layers.blocks.knowledge_fusion import KnowledgeFusion
+from tfnlp.layers.blocks.projected_lstm import ProjectedLSTM
 from tfnlp.layers.blocks.recurrent_decoder import RecurrentDecoderBlock
 from tfnlp.layers.blocks.shared_encoder import SharedEncoder
 from tfnlp.layers.blocks.two_stream_block import TwoStreamBlock
 from tfnlp.layers.core.initializers import FastTruncatedNormal
 from tfnlp.layers.core.layer_normalization import LayerNormalization
 from tfnlp.layers.embeddings.adaptive import AdaptiveEmbedding
+from tfnlp.layers.embeddings.character_cnn import CharacterCNN
 from tfnlp.layers.embeddings.factorized import FactorizedEmbedding
 from tfnlp.layers.embeddings.gradient_disentangled import GradientDisentangledEmbedding
 from tfnlp.layers.embeddings.learned_positions import LearnedPositionEncoding
@@ -43,12 +45,14 @@ from tfnlp.layers.outputs.adaptive_softmax import AdaptiveSoftmax
 from tfnlp.layers.outputs.choices import MergeChoices, SplitChoices
 from tfnlp.layers.outputs.last_state import LastState
 from tfnlp.layers.outputs.output_bias import OutputBias
+from tfnlp.layers.outputs.scalar_mix import ScalarMix
 from tfnlp.quantization.fake_quantization import fake_quantize, get_ranges, set_ranges
 
 __all__ = [
     "ATTENTION_TERMS",
     "AdaptiveEmbedding",
     "AdaptiveSoftmax",
+    "CharacterCNN",
     "ConvolutionBlock",
     "DecoderBlock",
     "DisentangledAttention",
@@ -65,11 +69,13 @@ __all__ = [
     "MergeChoices",
     "MultiHeadAttention",
     "OutputBias",
+    "ProjectedLSTM",
     "QuadraticPositionAttention",
     "RecurrentDecoderBlock",
     "RelativeAttention",
     "RelativeBiases",
     "RelativePositionTable",
+    "ScalarMix",
     "ScoreAttention",
     "SharedEncoder",
     "SinusoidalPositionEncoding",

@@ -1,6 +1,7 @@
 """Functional models: a config in, a `keras.Model` from named inputs to a dict out."""
 
 from . import deberta as deberta
+from . import elmo as elmo
 from . import recurrent_translator as recurrent_translator
 from .build import build_model as build_model
 from .knowledge_bert import with_entities as with_entities

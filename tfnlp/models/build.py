@@ -32,6 +32,7 @@ ENCODERS = LazyDictionary(
         "recurrent": "tfnlp.models.recurrent:encode_recurrent",
         "textcnn": "tfnlp.models.word_models:encode_textcnn",
         "bag": "tfnlp.models.word_models:encode_bag",
+        "elmo": "tfnlp.models.elmo:encode_elmo",
     }
 )
 # Functions from sources and targets to outputs, and the states of both, by encoder-decoder.
@@ -62,7 +63,8 @@ def build_model(
         config: of a family, such as a `BertConfig`.
         head: None for the states alone, or one of `tfnlp.models.HEADS`: "classifier",
             "tagger", "answerer", "chooser", "masked_lm", "causal_lm", "permutation_lm",
-            "discriminator", "pretraining"; "sequence_to_sequence" of an encoder-decoder.
+            "discriminator", "pretraining"; "bidirectional_lm" of an ELMo; "sequence_to_sequence"
+            of an encoder-decoder.
         num_classes: C, of a classifier (1 for regression) or a tagger.
         hidden_states: also output the embeddings and every block's output.
         attention_scores: also output every block's scores before the softmax.
@@ -93,6 +95,7 @@ def build_model(
         - "answerer": `start_logits` and `end_logits` (B, L);
         - "chooser": `logits` (B, choices);
         - "masked_lm", "causal_lm": `logits` (B, L, V); "permutation_lm": `logits` (B, P, V);
+        - "bidirectional_lm": `forward_logits` and `backward_logits` (B, L, V);
         - "discriminator": `logits` (B, L);
         - "pretraining": `logits` (B, L, V) of tokens and `pair_logits` (B, 2);
         (a Transformer-XL's logits are log-probabilities already),
@@ -154,6 +157,8 @@ def _encode(config, head, inputs, options, **shared):
         texts = {key: MergeChoices(name=f"merge_{key}")(x) for key, x in inputs.items()}
     encode = ENCODERS[family_name(config)]
     states, further, *memory = encode(config, texts, options, **shared)
+    if config.reads_characters and head in ("classifier", "tagger"):
+        states = [*states, models.elmo.read_states(config, texts, states)]
     outputs = {"sequence_output": states[-1], "hidden_states": states} | further
     is_whole_text = head in ("classifier", "chooser", "pretraining")
     if config.pooling.token and (is_whole_text or (head is None and config.pooling.pretrained)):
@@ -166,6 +171,8 @@ def _inputs(config, head, memory):
     shape = (None, None) if head == "chooser" else (None,)
     names = ["token_ids", "segment_ids", "padding_mask"] + ["entity_ids"] * config.reads_entities
     inputs = {key: keras.Input(shape, dtype="int32", name=key) for key in names}
+    if config.reads_characters:
+        inputs["characters"] = keras.Input((*shape, None), dtype="int32", name="characters")
     if head == "permutation_lm":
         inputs["permutation_order"] = keras.Input((None,), dtype="int32", name="permutation_order")
         inputs["target_mapping"] = keras.Input((None, None), dtype="int32", name="target_mapping")
@@ -191,6 +198,8 @@ def _predict(config, head, num_classes, inputs, outputs, options):
     elif head == "answerer":
         start, end = heads.answer(config, x)
         predictions = {"start_logits": start, "end_logits": end}
+    elif head == "bidirectional_lm":
+        predictions = heads.bidirectional_lm(config, x)
     elif head == "discriminator":
         predictions = {"logits": heads.discriminate(config, x)}
     elif head is not None:

@@ -124,6 +124,23 @@ def adaptive_lm(config, embeddings, x):
     )
 
 
+def bidirectional_lm(config, x):
+    """Compute the logits of each position's next word and of its previous one.
+
+    Peters et al. 2018, section 3.1: both directions have one softmax.
+
+    Args:
+        config: an `ElmoConfig`.
+        x: (B, L, D), forward states before backward ones.
+
+    Returns:
+        A dict of `forward_logits` and `backward_logits`, (B, L, V) float32 each.
+    """
+    output = _dense(config, config.output_words, "lm_output")
+    forward, backward = ops.split(x, 2, axis=-1)
+    return {"forward_logits": output(forward), "backward_logits": output(backward)}
+
+
 def discriminate(config, x):
     """Compute replaced-token logits, (B, L) float32 (Clark et al. 2020, section 2).
 

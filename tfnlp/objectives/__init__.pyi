@@ -1,5 +1,6 @@
 """Pretraining objectives: each builds inputs and targets, and defines a loss."""
 
+from .bidirectional_lm import BidirectionalLM as BidirectionalLM
 from .causal_lm import CausalLM as CausalLM
 from .corpus import Corpus as Corpus
 from .corpus_loading import corpus_of as corpus_of

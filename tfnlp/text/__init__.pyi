@@ -15,6 +15,9 @@ from .readers import read_columns as read_columns
 from .readers import read_every_text as read_every_text
 from .readers import read_examples as read_examples
 from .special_tokens import with_target as with_target
+from .spelling import SpellingTokenizer as SpellingTokenizer
+from .spelling import narrow as narrow
+from .spelling import spell as spell
 from .tokenizer import Tokenizer as Tokenizer
 from .tokenizer_files import ANY_TOKENIZER as ANY_TOKENIZER
 from .tokenizer_files import check_tokenizer_family as check_tokenizer_family

@@ -111,9 +111,15 @@ class LengthBatches(EpochBatches):
         if self.fixed_length is None:
             return inputs
         missing = self.fixed_length - inputs["token_ids"].shape[-1]
-        axes = [(0, 0)] * (inputs["token_ids"].ndim - 1) + [(0, missing)]
-        fill = {"token_ids": self.pad_token_id}
-        return {k: np.pad(v, axes, constant_values=fill.get(k, 0)) for k, v in inputs.items()}
+        before, fill = inputs["token_ids"].ndim - 1, {"token_ids": self.pad_token_id}
+        return {
+            name: np.pad(
+                x,
+                [(0, 0)] * before + [(0, missing)] + [(0, 0)] * (x.ndim - before - 1),
+                constant_values=fill.get(name, 0),
+            )
+            for name, x in inputs.items()
+        }
 
     plan = batch_indices
 
@@ -145,6 +151,8 @@ class LengthBatches(EpochBatches):
         has_entities = getattr(self._rows, "entity_ids", None) is not None
         names = ["token_ids", "segment_ids", "padding_mask"] + ["entity_ids"] * has_entities
         inputs = {key: ids for key in names}
+        for name in getattr(self._rows, "further_inputs", ()):
+            inputs[name] = tf.TensorSpec((*ids.shape, None), "int32")
         labels = None
         if self.token_labels is not None:
             labels = tf.TensorSpec((None, None), "int32")

@@ -74,6 +74,7 @@ SPECIAL_TOKENS = {
         "<s>:0 $A:0 </s>:0",
         "<s>:0 $A:0 </s>:0 </s>:0 $B:0 </s>:0",
     ),
+    "elmo": SpecialTokens("ElmoTokenizer", _bracketed(), *_BERT_TEMPLATES),
     "deberta": SpecialTokens("DebertaTokenizer", _bracketed(), *_BERT_TEMPLATES),
     "albert": SpecialTokens("AlbertTokenizer", _bracketed("<unk>", "<pad>"), *_BERT_TEMPLATES),
     "xlnet": SpecialTokens(

@@ -11,6 +11,7 @@ from tfnlp.text.byte_level_bpe import (
 from tfnlp.text.keras_hub_tokenizer import ASSETS, is_preset, read_preset_tokenizer
 from tfnlp.text.marian import read_marian
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
+from tfnlp.text.spelling import SpellingTokenizer, train_words
 from tfnlp.text.tokenizer_files import ANY_TOKENIZER, FILES, read_family, read_settings
 from tfnlp.text.unigram import UnigramTokenizer, train_unigram
 from tfnlp.text.wordpiece import WordPieceTokenizer, train_wordpiece
@@ -23,6 +24,7 @@ KINDS = {
     "bpe": byte_level_bpe.FAMILIES,
     "unigram": unigram.FAMILIES,
     "characters": ("gpt2", "roberta", "deberta"),
+    "words": ("elmo", "bert"),
 }
 # The families of the other tokenizer classes in tokenizer_config.json.
 OTHER_CLASSES = {
@@ -44,8 +46,8 @@ def load_tokenizer(folder):
             `name@revision`.
 
     Returns:
-        A `WordPieceTokenizer`, `ByteLevelBpeTokenizer` or `UnigramTokenizer`; a `MarianTokenizer`
-        for a pair of different SentencePiece models.
+        A `WordPieceTokenizer`, `SpellingTokenizer`, `ByteLevelBpeTokenizer` or
+        `UnigramTokenizer`; a `MarianTokenizer` for a pair of different SentencePiece models.
 
     Raises:
         TypeError: if `folder` is neither a path nor a name.
@@ -65,6 +67,8 @@ def load_tokenizer(folder):
     if family in ANY_TOKENIZER or not read_family(folder):
         default = "marian" if (folder / "source.spm").exists() else family
         family = OTHER_CLASSES.get(name, default)
+    if family == "elmo":
+        return SpellingTokenizer.from_folder(folder)
     # Korean models of many families use WordPiece, and no other kind has a vocab.txt.
     korean = name not in OTHER_CLASSES and (folder / "vocab.txt").exists()
     if family in wordpiece.FAMILIES or name in wordpiece.CLASSES or korean:
@@ -93,10 +97,10 @@ def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=None):
 
     Args:
         texts: a list of strings.
-        kind: "wordpiece", "bpe", "unigram" or "characters".
+        kind: "wordpiece", "bpe", "unigram", "characters" or "words".
         vocabulary_size: the maximum vocabulary size.
-        family: the family of the special tokens; where None, "bert", "roberta", "albert" or "gpt2"
-            by kind.
+        family: the family of the special tokens; where None, "bert", "roberta", "albert", "gpt2"
+            or "elmo" by kind.
         lowercase: whether WordPiece and unigram lowercase; where None, as the family's released
             models (WordPiece and ALBERT do, XLNet and DeBERTa v2 and v3 do not).
 
@@ -111,6 +115,8 @@ def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=None):
         return train_wordpiece(texts, vocabulary_size, lowercase is not False), family
     if kind == "unigram":
         return train_unigram(texts, vocabulary_size, family, lowercase), family
+    if kind == "words":
+        return train_words(texts, vocabulary_size, family), family
     train = train_characters if kind == "characters" else train_byte_level_bpe
     return train(texts, vocabulary_size, family), family
 

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import hashlib
+import math
 
 import tensorflow as tf
 from absl import logging
@@ -119,6 +120,11 @@ class Pretraining(Experiment):
         if "dev" not in self.batches:
             return {}
         metrics = self._run_on_dev(self.batches["dev"])
+        metrics |= {
+            name.replace("log_likelihood", "perplexity"): math.exp(min(-value, 700.0))
+            for name, value in metrics.items()
+            if name.endswith("log_likelihood")
+        }
         return {f"val_{name}": value for name, value in metrics.items()}
 
     def save(self, folder):

@@ -5,7 +5,7 @@ import pytest
 
 from distill.export.file_kinds import kind_of
 from tfnlp.layers import TextEmbedding
-from tfnlp.models import TransformerXLConfig, build_model
+from tfnlp.models import ElmoConfig, TransformerXLConfig, build_model
 from tfnlp.utils.errors import InputError
 
 
@@ -48,6 +48,11 @@ def with_memory(config):
             lambda config: build_model(config, "chooser"),
             "mean",
             "the head 'chooser' has not",
+        ),
+        (
+            lambda _: build_model(ElmoConfig(9, hidden_dim=4, filters=(2,)), "classifier", 2),
+            None,
+            "has the inputs characters too, .* a family that reads no characters",
         ),
         (with_memory, None, "has the inputs memory too, .* without memory=True"),
     ],
