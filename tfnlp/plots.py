@@ -4,7 +4,9 @@
 the matplotlib `Figure`.
 """
 
+import itertools
 import math
+import textwrap
 import warnings
 
 from absl import logging
@@ -15,6 +17,8 @@ KOREAN = (
     *("Malgun Gothic", "Apple SD Gothic Neo", "AppleGothic", "Arial Unicode MS", "Unifont"),
 )
 LINE = 80  # characters in a line of coloured text
+LINE_HEIGHT, COLUMN, BAR = 0.3, 2.1, 1.1  # inches in a picture of paths
+NAME = 16  # characters in a line of a concept's or a relation's name there
 DARK = 0.6  # numbers farther from 0 have a colour that black cannot be read on
 
 
@@ -215,6 +219,80 @@ def draw_word_map(vectors, count=200):
         axes.annotate(word, point, fontsize=7, family=fonts)
     axes.set(xlabel="first component", ylabel="second component")
     return figure
+
+
+def plot_paths(prompt, endings, path, most=5):
+    """Plot the paths of a knowledge graph that a model looks at, a row each, with their weights.
+
+    Args:
+        prompt: a string.
+        endings: `tfnlp.training.EndingPaths` of each ending of the prompt.
+        path: of the PNG.
+        most: the most paths of an ending, those of the largest weights.
+    """
+    return _write(path, "paths", draw_paths, (prompt, endings, most))
+
+
+def draw_paths(prompt, endings, most=5):
+    from matplotlib.figure import Figure
+
+    best = max(endings, key=lambda ending: ending.probability)
+    rows = [(LINE_HEIGHT, "text", (prompt, {"fontsize": 12, "weight": "bold"}))]
+    for ending in endings:
+        style = {"weight": "bold" if ending is best else "normal"}
+        rows.append((LINE_HEIGHT, "text", (f"{ending.probability:.0%}  {ending.ending}", style)))
+        for weight, *names in ending.paths[:most]:
+            concepts, relations = map(_wrapped, names)
+            # A relation stands above its arrow, half a row.
+            height = max(0.16 + 0.16 * _most_lines(concepts), 0.14 + 0.22 * _most_lines(relations))
+            rows.append((height, "path", (weight, concepts, relations)))
+        if not ending.paths:
+            style = {"style": "italic", "color": "grey"}
+            rows.append((LINE_HEIGHT, "text", ("      no path: by its text alone", style)))
+    columns = max([len(row[2][1]) for row in rows if row[1] == "path"], default=2)
+    height = sum(row[0] for row in rows)
+    width = max(7, BAR + COLUMN * columns)
+    figure = Figure(figsize=(width, height + 0.1))
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(-0.1, width - 0.1), ylim=(height, -0.1))
+    axes.axis("off")
+    fonts, top = font_families("sans-serif"), 0
+    for height, kind, row in rows:
+        draw = _draw_text if kind == "text" else _draw_path
+        draw(axes, top + height / 2, fonts, *row)
+        top += height
+    return figure
+
+
+def _wrapped(names):
+    return [textwrap.fill(name.replace("_", " "), NAME) for name in names]
+
+
+def _most_lines(names):
+    return max(1 + name.count("\n") for name in names)
+
+
+def _draw_text(axes, y, fonts, text, style):
+    axes.text(0, y, text, family=fonts, va="center", parse_math=False, **style)
+
+
+def _draw_path(axes, y, fonts, weight, concepts, relations):
+    """Draw the weight of a path as a bar, and its concepts as boxes with arrows between."""
+    shown = {"family": fonts, "va": "center", "ha": "center", "parse_math": False}
+    axes.text(0.2, y, f"{weight:.2f}", fontsize=8, family=fonts, va="center")
+    axes.barh(y, weight * 0.5, height=0.12, left=0.55, color="C0")
+    box = {"boxstyle": "round,pad=0.3", "facecolor": (0.12, 0.47, 0.71, 0.1 + 0.5 * weight)}
+    places = [BAR + COLUMN * (i + 0.5) for i in range(len(concepts))]
+    boxes = [
+        axes.text(x, y, name, fontsize=8, bbox=box | {"edgecolor": "grey"}, **shown)
+        for x, name in zip(places, concepts, strict=True)
+    ]
+    for (first, second), name in zip(itertools.pairwise(boxes), relations, strict=True):
+        arrow = {"arrowstyle": "<-" if name.startswith("-") else "->", "color": "grey"}
+        ends = {"patchA": first.get_bbox_patch(), "patchB": second.get_bbox_patch()}
+        x, target = first.get_position()[0], second.get_position()[0]
+        axes.annotate("", (target, y), (x, y), arrowprops=arrow | ends)
+        label = {"fontsize": 6.5, "color": "dimgrey"} | shown | {"va": "bottom"}
+        axes.text((x + target) / 2, y - 0.04, name.removeprefix("-"), **label)
 
 
 def font_families(first):

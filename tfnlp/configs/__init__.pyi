@@ -16,6 +16,7 @@ from .distilbert_config import DistilBertConfig as DistilBertConfig
 from .electra_config import ElectraConfig as ElectraConfig
 from .gpt_config import Gpt2Config as Gpt2Config
 from .gpt_config import GptConfig as GptConfig
+from .kagnet_config import KagNetConfig as KagNetConfig
 from .recurrent_config import CELLS as CELLS
 from .recurrent_config import RecurrentConfig as RecurrentConfig
 from .recurrent_config import RecurrentTranslatorConfig as RecurrentTranslatorConfig

@@ -15,6 +15,7 @@ from tfnlp.functional.positions import log_buckets, sinusoids
 from tfnlp.functional.relative_shift import relative_shift
 from tfnlp.layers.attention.disentangled import ATTENTION_TERMS, DisentangledAttention
 from tfnlp.layers.attention.multi_head import MultiHeadAttention
+from tfnlp.layers.attention.path_attention import PathAttention
 from tfnlp.layers.attention.quadratic_position import QuadraticPositionAttention
 from tfnlp.layers.attention.relative import RelativeAttention
 from tfnlp.layers.attention.relative_biases import RelativeBiases
@@ -25,6 +26,7 @@ from tfnlp.layers.blocks.convolution_block import ConvolutionBlock
 from tfnlp.layers.blocks.decoder_block import DecoderBlock
 from tfnlp.layers.blocks.encoder_block import EncoderBlock
 from tfnlp.layers.blocks.feed_forward import FeedForward
+from tfnlp.layers.blocks.graph_convolution import GraphConvolution
 from tfnlp.layers.blocks.recurrent_decoder import RecurrentDecoderBlock
 from tfnlp.layers.blocks.shared_encoder import SharedEncoder
 from tfnlp.layers.blocks.two_stream_block import TwoStreamBlock
@@ -55,12 +57,14 @@ __all__ = [
     "FastTruncatedNormal",
     "FeedForward",
     "GradientDisentangledEmbedding",
+    "GraphConvolution",
     "LastState",
     "LayerNormalization",
     "LearnedPositionEncoding",
     "MergeChoices",
     "MultiHeadAttention",
     "OutputBias",
+    "PathAttention",
     "QuadraticPositionAttention",
     "RecurrentDecoderBlock",
     "RelativeAttention",

@@ -3,6 +3,7 @@
 from . import deberta as deberta
 from . import recurrent_translator as recurrent_translator
 from .build import build_model as build_model
+from .kagnet import build_kagnet as build_kagnet
 from .text_model import TextModel as TextModel
 from .text_model import check_lengths as check_lengths
 from .text_model import check_vocabulary as check_vocabulary
