@@ -1,12 +1,12 @@
 """KagNet beside the chooser whose vectors of texts it takes, and beside the vectors alone.
 
     python -m benchmarks.kagnet --choosers=runs/plain0/best,runs/plain1/best \\
-        --train=codah/train.tsv --dev=codah/dev.tsv --test=codah/test.tsv --wordnet_dir=wordnet \\
-        --vectors=vectors.bin
+        --train=codah/train.tsv --dev=codah/dev.tsv --test=codah/test.tsv --wordnet=wordnet \\
+        --entity_vectors=vectors.bin
 
-The seed of all that is trained on a chooser is its place in the list. Prints the accuracies of the
-chooser, of a score of its vectors trained anew, of a KagNet with random concept vectors, and of
-one with those of --vectors.
+The seed of all that is trained on a chooser is its place in the list, after --first_seed. Prints
+the accuracies of the chooser, of a score of its vectors trained anew, of a KagNet with random
+concept vectors, and of one with those of --entity_vectors.
 """
 
 import dataclasses
@@ -16,17 +16,18 @@ from absl import app, flags
 
 from tfnlp.baselines import WordVectors
 from tfnlp.configs import KagNetConfig
-from tfnlp.knowledge import SchemaGraphs, read_wordnet
+from tfnlp.knowledge import SchemaGraphs, concept_vectors, read_wordnet
 from tfnlp.tasks import read_choices
-from tfnlp.training import ChoiceReader, concept_vectors, path_figures, train_kagnet
+from tfnlp.training import ChoiceReader, path_figures, train_kagnet
 
 FLAGS = flags.FLAGS
 SPLITS = ("train", "dev", "test")
 flags.DEFINE_list("choosers", None, "Folders of choosers from finetune_chooser.")
-for name in (*SPLITS, "wordnet_dir", "vectors"):
+for name in (*SPLITS, "wordnet", "entity_vectors"):
     flags.DEFINE_string(name, None, "As in train_kagnet.")
 flags.DEFINE_integer("epochs", KagNetConfig.epochs, "Epochs of a KagNet.")
-flags.mark_flags_as_required(["choosers", *SPLITS, "wordnet_dir"])
+flags.DEFINE_integer("first_seed", 0, "Seed of what is trained on the first chooser.")
+flags.mark_flags_as_required(["choosers", *SPLITS, "wordnet"])
 
 
 def show(seed, variant, accuracies):
@@ -44,15 +45,15 @@ def chooser_accuracy(reader, vectors, labels):
 def main(_):
     config = KagNetConfig(epochs=FLAGS.epochs)
     alone = dataclasses.replace(config, max_edges=0, max_pairs=1, max_paths=1)
-    graph = read_wordnet(FLAGS.wordnet_dir)
-    tables = {"random vectors": concept_vectors(graph, config)}
-    if FLAGS.vectors:
-        vectors = WordVectors.load(FLAGS.vectors)
-        tables["given vectors"] = concept_vectors(graph, config, vectors)
+    graph = read_wordnet(FLAGS.wordnet)
+    tables = {"random vectors": concept_vectors(graph)}
+    if FLAGS.entity_vectors:
+        vectors = WordVectors.load(FLAGS.entity_vectors)
+        tables["given vectors"] = concept_vectors(graph, vectors)
     splits = {name: read_choices(FLAGS[name].value) for name in SPLITS}
     labels = {name: choices.labels for name, choices in splits.items()}
     arrays = {}
-    for seed, folder in enumerate(FLAGS.choosers):
+    for seed, folder in enumerate(FLAGS.choosers, FLAGS.first_seed):
         readers = {
             kind: ChoiceReader(
                 folder, SchemaGraphs(graph, kind.max_edges, kind.max_pairs, kind.max_paths)
@@ -74,7 +75,7 @@ def main(_):
             inputs = {name: {"text": texts[name]} | arrays[kind, name] for name in SPLITS}
             settings = dataclasses.replace(kind, seed=seed)
             _, figures = train_kagnet(settings, inputs, labels, table, len(graph.relations))
-            show(seed, variant, {name: figures[f"{name}_accuracy"] for name in SPLITS})
+            show(seed, variant, {name: figures[f"{name}_accuracy"] for name in SPLITS[1:]})
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Trains a KagNet: endings chosen by their texts and by paths of a knowledge graph.
 
     python -m recipes.train_kagnet --chooser_dir=runs/endings/best --train=codah/train.tsv \\
-        --dev=codah/dev.tsv --wordnet_dir=wordnet --output_dir=runs/kagnet
+        --dev=codah/dev.tsv --wordnet=wordnet --output_dir=runs/kagnet
 
 The chooser is one of `recipes.finetune_chooser`, whose vectors of texts stay as they are; the
 files are those of that recipe. `--max_edges=0` trains a score of the vectors alone, to compare
@@ -25,7 +25,7 @@ task_flags.define_chooser_flags()
 data_flags.define_split_flags()
 knowledge_flags.define_graph_flags()
 flags.DEFINE_string(
-    "vectors",
+    "entity_vectors",
     None,
     "Vectors of the graph's entities in word2vec's format; random ones, which tell them apart and "
     "no more, if not given.",
@@ -41,8 +41,8 @@ def check_flags(dev):
     """Raise an InputError for flags that do not fit, or a folder that holds no chooser."""
     knowledge_flags.check_graph_flags()
     refuse_without(["picture_question"], "picture")
-    if FLAGS.vectors:
-        refuse_beside(["concept_dim"], "vectors, which have their own")
+    if FLAGS.entity_vectors:
+        refuse_beside(["concept_dim"], "entity_vectors, which have their own")
     if FLAGS.picture:
         check_output("picture", ".png")
         if FLAGS.picture_question >= len(dev):
@@ -72,11 +72,12 @@ def main():
     check_flags(dev)
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "figures.json")
-    vectors = FLAGS.vectors and baselines.WordVectors.load(FLAGS.vectors)
+    vectors = FLAGS.entity_vectors and baselines.WordVectors.load(FLAGS.entity_vectors)
     graph = knowledge_flags.read_graph()
     schema_graphs = knowledge.SchemaGraphs(
         graph, config.max_edges, config.max_pairs, config.max_paths
     )
+    table = knowledge.concept_vectors(graph, vectors, config.concept_dim, config.seed)
     entry_point.load_tensorflow()
     reader = training.ChoiceReader(FLAGS.chooser_dir, schema_graphs)
     splits = {"train": train, "dev": dev} | ({"test": test} if test else {})
@@ -90,7 +91,7 @@ def main():
         config,
         inputs,
         {name: choices.labels for name, choices in splits.items()},
-        training.concept_vectors(graph, config, vectors),
+        table,
         len(graph.relations),
     )
     figures |= scores

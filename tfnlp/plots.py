@@ -17,7 +17,7 @@ KOREAN = (
     *("Malgun Gothic", "Apple SD Gothic Neo", "AppleGothic", "Arial Unicode MS", "Unifont"),
 )
 LINE = 80  # characters in a line of coloured text
-LINE_HEIGHT, COLUMN, BAR = 0.3, 2.1, 1.1  # inches in a picture of paths
+COLUMN, BAR = 2.1, 1.1  # inches in a picture of paths: a concept, and the weight before it
 NAME = 16  # characters in a line of a concept's or a relation's name there
 DARK = 0.6  # numbers farther from 0 have a colour that black cannot be read on
 
@@ -236,31 +236,39 @@ def plot_paths(prompt, endings, path, most=5):
 def draw_paths(prompt, endings, most=5):
     from matplotlib.figure import Figure
 
-    best = max(endings, key=lambda ending: ending.probability)
-    rows = [(LINE_HEIGHT, "text", (prompt, {"fontsize": 12, "weight": "bold"}))]
-    for ending in endings:
-        style = {"weight": "bold" if ending is best else "normal"}
-        rows.append((LINE_HEIGHT, "text", (f"{ending.probability:.0%}  {ending.ending}", style)))
-        for weight, *names in ending.paths[:most]:
-            concepts, relations = map(_wrapped, names)
-            # A relation stands above its arrow, half a row.
-            height = max(0.16 + 0.16 * _most_lines(concepts), 0.14 + 0.22 * _most_lines(relations))
-            rows.append((height, "path", (weight, concepts, relations)))
-        if not ending.paths:
-            style = {"style": "italic", "color": "grey"}
-            rows.append((LINE_HEIGHT, "text", ("      no path: by its text alone", style)))
-    columns = max([len(row[2][1]) for row in rows if row[1] == "path"], default=2)
-    height = sum(row[0] for row in rows)
-    width = max(7, BAR + COLUMN * columns)
-    figure = Figure(figsize=(width, height + 0.1))
-    axes = figure.add_axes((0, 0, 1, 1), xlim=(-0.1, width - 0.1), ylim=(height, -0.1))
+    lengths = (len(concepts) for e in endings for _, concepts, _ in e.paths[:most])
+    width = BAR + COLUMN * max(3, *lengths, 0)
+    rows = list(_rows_of_paths(prompt, endings, most, int(8 * width)))
+    height = sum(row[0] for row in rows) + 0.1
+    figure = Figure(figsize=(width, height))
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(-0.1, width - 0.1), ylim=(height - 0.1, 0))
     axes.axis("off")
     fonts, top = font_families("sans-serif"), 0
-    for height, kind, row in rows:
-        draw = _draw_text if kind == "text" else _draw_path
-        draw(axes, top + height / 2, fonts, *row)
+    for height, draw, content in rows:
+        draw(axes, top + height / 2, fonts, *content)
         top += height
     return figure
+
+
+def _rows_of_paths(prompt, endings, most, characters):
+    """Yield the height of each row in inches, the function that draws it, and what it draws."""
+
+    def text(words, **style):
+        words = textwrap.fill(words, characters)
+        return 0.32 + 0.19 * words.count("\n"), _draw_text, (words, style)
+
+    best = max(endings, key=lambda ending: ending.probability)
+    yield text(prompt, fontsize=12, weight="bold")
+    for ending in endings:
+        weight = "bold" if ending is best else "normal"
+        yield text(f"{ending.probability:.0%}  {ending.ending}", weight=weight)
+        for weight, *names in ending.paths[:most]:
+            concepts, relations = map(_wrapped, names)
+            # A relation stands above its arrow, in half of the row.
+            height = max(0.16 + 0.16 * _most_lines(concepts), 0.14 + 0.22 * _most_lines(relations))
+            yield height, _draw_path, (weight, concepts, relations)
+        if not ending.paths:
+            yield text("no path: by its text alone", style="italic", color="grey")
 
 
 def _wrapped(names):

@@ -38,12 +38,20 @@ CASES = {
         lambda **kw: layers.GradientDisentangledEmbedding(9, 8, 6, embedding_dim=4, **kw),
         [IDS, IDS],
     ),
+    "GraphConvolution": (
+        lambda **kw: layers.GraphConvolution(5, **kw),
+        [STATES, np.ones((2, 4, 4), "int32")],
+    ),
     "LastState": (layers.LastState, [STATES, MASK]),
     "LayerNormalization": (layers.LayerNormalization, [STATES]),
     "LearnedPositionEncoding": (lambda **kw: layers.LearnedPositionEncoding(5, **kw), [STATES]),
     "MergeChoices": (layers.MergeChoices, [np.ones((2, 3, 4), "int32")]),
     "MultiHeadAttention": (lambda **kw: layers.MultiHeadAttention(2, 4, **kw), [STATES, STATES]),
     "OutputBias": (layers.OutputBias, [STATES]),
+    "PathAttention": (
+        layers.PathAttention,
+        [STATES[:, 0], STATES, np.zeros((2, 4, 3, 5), "float32")],
+    ),
     "QuadraticPositionAttention": (
         lambda **kw: layers.QuadraticPositionAttention(2, 5, value_dim=2, **kw),
         [IMAGE],

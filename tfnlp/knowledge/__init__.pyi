@@ -8,4 +8,5 @@ from .graph import KnowledgeGraph as KnowledgeGraph
 from .mentions import find_mentions as find_mentions
 from .schema_graphs import SchemaGraph as SchemaGraph
 from .schema_graphs import SchemaGraphs as SchemaGraphs
+from .schema_graphs import concept_vectors as concept_vectors
 from .wordnet import read_wordnet as read_wordnet

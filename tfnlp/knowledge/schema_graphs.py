@@ -12,6 +12,7 @@ import numpy as np
 
 from tfnlp.knowledge.graph import KnowledgeGraph
 from tfnlp.knowledge.mentions import find_mentions
+from tfnlp.utils.errors import InputError
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 # Paths from an entity that are kept in memory, in entities.
@@ -169,3 +170,31 @@ def _neighbours(graph):
     for head, relation, tail in triples:
         neighbours[tail].setdefault(head, relation + len(graph.relations))
     return neighbours
+
+
+def concept_vectors(graph, vectors=None, dim=100, seed=0):
+    """Return the vectors of a graph's entities, (entities, C) float32.
+
+    Args:
+        graph: a `KnowledgeGraph`.
+        vectors: `tfnlp.baselines.WordVectors` whose words are entities, zeros for those that are
+            missing; if None, all are drawn at random: they tell entities apart, and no more.
+        dim: C of random vectors.
+        seed: of random vectors.
+
+    Raises:
+        InputError: if no entity has a vector.
+    """
+    if vectors is None:
+        shape = len(graph.entities), dim
+        return np.random.default_rng(seed).normal(scale=dim**-0.5, size=shape).astype("float32")
+    table = np.zeros((len(graph.entities), vectors.vectors.shape[1]), "float32")
+    known = [(row, name) for row, name in enumerate(graph.entities) if name in vectors]
+    if not known:
+        raise InputError(
+            f"None of the {len(vectors)} vectors, such as {vectors.words[0]}, is of an entity of "
+            f"the graph, such as {graph.entities[0]}; give vectors that were trained on it."
+        )
+    for row, name in known:
+        table[row] = vectors[name]
+    return table

@@ -11,7 +11,7 @@ from .fingerprints import model_fingerprint as model_fingerprint
 from .inference import predict as predict
 from .inference import predict_batches as predict_batches
 from .kagnet_training import ChoiceReader as ChoiceReader
-from .kagnet_training import concept_vectors as concept_vectors
+from .kagnet_training import EndingPaths as EndingPaths
 from .kagnet_training import look_at_paths as look_at_paths
 from .kagnet_training import path_figures as path_figures
 from .kagnet_training import train_kagnet as train_kagnet

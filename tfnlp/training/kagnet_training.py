@@ -15,7 +15,6 @@ from tfnlp.models import build_kagnet
 from tfnlp.tasks.multiple_choice import Choices
 from tfnlp.text import load_tokenizer
 from tfnlp.training.inference import predict
-from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
 
 
@@ -107,8 +106,8 @@ def train_kagnet(config, inputs, labels, concept_vectors, num_relations):
     trained = keras.Model(model.input, model.output["logits"])
     figures = {"best_epoch": _fit(config, trained, inputs, labels)}
     figures["trained_parameters"] = sum(np.size(w) for w in trained.trainable_weights)
-    for name, x in inputs.items():
-        predicted = trained.predict(x, verbose=0).argmax(-1)
+    for name in sorted(inputs.keys() - {"train"}):
+        predicted = trained.predict(inputs[name], verbose=0).argmax(-1)
         figures[f"{name}_accuracy"] = float(np.mean(predicted == np.array(labels[name])))
     return model, figures
 
@@ -142,34 +141,6 @@ def path_figures(graphs):
         "linked_pairs": sum(graph.linked for graph in graphs),
         "texts_without_path": float(np.mean([not graph.paths for graph in graphs])),
     }
-
-
-def concept_vectors(graph, config, vectors=None):
-    """Return the vectors of a graph's entities, (entities, C) float32.
-
-    Args:
-        graph: a `KnowledgeGraph`.
-        config: a `KagNetConfig`.
-        vectors: `tfnlp.baselines.WordVectors` whose words are entities, zeros for those that are
-            missing; if None, all are drawn at random: they tell entities apart, and no more.
-
-    Raises:
-        InputError: if no entity has a vector.
-    """
-    if vectors is None:
-        rng = np.random.default_rng(config.seed)
-        shape = len(graph.entities), config.concept_dim
-        return rng.normal(scale=shape[1] ** -0.5, size=shape).astype("float32")
-    table = np.zeros((len(graph.entities), vectors.vectors.shape[1]), "float32")
-    known = [(row, name) for row, name in enumerate(graph.entities) if name in vectors]
-    if not known:
-        raise InputError(
-            f"None of the graph's entities, such as {graph.entities[0]!r}, has a vector in "
-            "`vectors`; train them on this graph."
-        )
-    for row, name in known:
-        table[row] = vectors[name]
-    return table
 
 
 def look_at_paths(model, reader, prompt, endings):
