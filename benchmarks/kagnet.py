@@ -5,8 +5,8 @@
         --entity_vectors=vectors.bin
 
 The seed of all that is trained on a chooser is its place in the list, after --first_seed. Prints
-the accuracies of the chooser, of a score of its vectors trained anew, of a KagNet with random
-concept vectors, and of one with those of --entity_vectors.
+the accuracies of the chooser, of a score of its vectors trained anew, and of a KagNet with the
+concept vectors of --entity_vectors, or with random ones.
 """
 
 import dataclasses
@@ -46,10 +46,8 @@ def main(_):
     config = KagNetConfig(epochs=FLAGS.epochs)
     alone = dataclasses.replace(config, max_edges=0, max_pairs=1, max_paths=1)
     graph = read_wordnet(FLAGS.wordnet)
-    tables = {"random vectors": concept_vectors(graph)}
-    if FLAGS.entity_vectors:
-        vectors = WordVectors.load(FLAGS.entity_vectors)
-        tables["given vectors"] = concept_vectors(graph, vectors)
+    vectors = FLAGS.entity_vectors and WordVectors.load(FLAGS.entity_vectors)
+    table = concept_vectors(graph, vectors)
     splits = {name: read_choices(FLAGS[name].value) for name in SPLITS}
     labels = {name: choices.labels for name, choices in splits.items()}
     arrays = {}
@@ -69,9 +67,7 @@ def main(_):
         texts = {name: reader.text_vectors(choices) for name, choices in splits.items()}
         plain = {name: chooser_accuracy(reader, texts[name], labels[name]) for name in SPLITS}
         show(seed, "chooser", plain)
-        variants = {"vectors of texts alone": (alone, tables["random vectors"][:, :1])}
-        variants |= {name: (config, table) for name, table in tables.items()}
-        for variant, (kind, table) in variants.items():
+        for variant, kind in (("vectors of texts alone", alone), ("KagNet", config)):
             inputs = {name: {"text": texts[name]} | arrays[kind, name] for name in SPLITS}
             settings = dataclasses.replace(kind, seed=seed)
             _, figures = train_kagnet(settings, inputs, labels, table, len(graph.relations))
