@@ -13,7 +13,7 @@ FLAGS = flags.FLAGS
 # Flags of example files, and of all files; folder flags end in _dir.
 EXAMPLES = ("train", "dev", "test", "input", "texts", "corpus")
 FILES = {*EXAMPLES, "vocabulary_text", "calibration_text", "check_text", "golden"}
-FILES |= {"conceptnet", "entity_vectors"}
+FILES |= {"entity_vectors"}
 # File flags of columns outside example files; --translation_column is of an output file.
 _FILES_OF_COLUMN = {
     "calibration_column": ("calibration_text",),

@@ -1,7 +1,8 @@
 """Trains a KagNet: endings chosen by their texts and by paths of a knowledge graph.
 
     python -m recipes.train_kagnet --chooser_dir=runs/endings/best --train=codah/train.tsv \\
-        --dev=codah/dev.tsv --wordnet=wordnet --output_dir=runs/kagnet
+        --dev=codah/dev.tsv --graph=/usr/share/wordnet --format=wordnet \\
+        --output_dir=runs/kagnet
 
 The chooser is one of `recipes.finetune_chooser`, whose vectors of texts stay as they are; the
 files are those of that recipe. `--max_edges=0` trains a score of the vectors alone, to compare

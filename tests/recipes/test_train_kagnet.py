@@ -1,4 +1,4 @@
-"""The recipe of KagNet, as a user runs it, with a small graph in ConceptNet's format."""
+"""The recipe of KagNet, as a user runs it, with a small graph."""
 
 import json
 
@@ -10,7 +10,6 @@ from tfnlp.checkpoints import save_model
 from tfnlp.models import build_model
 
 CHOICES = [("the film is", "fine", "dull", 0), ("정말 지루하다", "dull", "fine", 0)]
-ASSERTIONS = [("film", "RelatedTo", "plot"), ("plot", "HasProperty", "fine")]
 FEW = ["--max_edges=2", "--max_pairs=2", "--max_paths=1", "--epochs=1"]
 
 
@@ -22,8 +21,7 @@ def place(one_layer, tokenizer, tmp_path_factory):
     save_model(
         build_model(one_layer, "classifier", 2), place / "classifier", ["a", "b"], tokenizer
     )
-    lines = [f"/a/x\t/r/{r}\t/c/en/{a}\t/c/en/{b}\t{{}}\n" for a, r, b in ASSERTIONS]
-    (place / "graph.csv").write_text("".join(lines), encoding="utf-8")
+    (place / "graph.tsv").write_text("film\tRelatedTo\tplot\nplot\tHasProperty\tfine\n")
     rows = ["prompt\tchoice0\tchoice1\tlabel", *("\t".join(map(str, row)) for row in CHOICES)]
     (place / "choices.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     (place / "vectors.txt").write_text("film 1 0\nfine 0 1\n")
@@ -41,7 +39,7 @@ def flags(place, chooser="chooser"):
 
 def test_a_model_its_figures_and_a_picture(place, run):
     pytest.importorskip("matplotlib")
-    graph = f"--conceptnet={place}/graph.csv"
+    graph = f"--graph={place}/graph.tsv"
     files = [f"--entity_vectors={place}/vectors.txt", f"--picture={place}/out/paths.png"]
     run("train_kagnet", *flags(place), graph, *files, *FEW)
     figures = json.loads((place / "out/figures.json").read_text())
@@ -60,16 +58,16 @@ def test_a_model_its_figures_and_a_picture(place, run):
 
 
 def test_what_does_not_fit_is_told(place):
-    graph, other = f"--conceptnet={place}/graph.csv", place / "other.txt"
+    graph, other = f"--graph={place}/graph.tsv", place / "other.txt"
     check_refusals(
         "train_kagnet",
         flags(place),
         {
-            "": "Give either --conceptnet or --wordnet.",
-            "--wordnet=no": "no has no data.noun; install WordNet 3.0",
-            "--conceptnet=no.csv": "no.csv does not exist",
-            "--wordnet=no --language=ko": "--language=ko has no effect without --conceptnet",
-            f"--conceptnet={place}/choices.tsv": "line 1: expected five columns",
+            "": "--graph",
+            "--graph=no.tsv": "no.tsv",
+            "--graph=no --format=wordnet": "install WordNet 3.0 (apt-get install wordnet-base",
+            f"{graph} --language=ko": "--language=ko has no effect with --format=triples",
+            f"--graph={place}/vectors.txt": "line 1: expected head, relation and tail",
             f"{graph} --entity_vectors={other} --concept_dim=5": "--concept_dim=5 has no effect",
             f"{graph} --entity_vectors={other}": "None of the 1 vectors, such as song, is of an",
             f"{graph} --picture_question=1": "has no effect without --picture",

@@ -1,0 +1,156 @@
+"""TransE, DistMult and RotatE: scores and losses beside plain loops, training, files."""
+
+import cmath
+import math
+
+import numpy as np
+import pytest
+
+from tfnlp.baselines import WordVectors
+from tfnlp.knowledge import (
+    METHODS,
+    GraphVectors,
+    KnowledgeGraph,
+    hold_out,
+    load_graph_vectors,
+    score_links,
+)
+from tfnlp.knowledge.graph_vectors import (
+    distmult_score,
+    margin_loss,
+    rotate_score,
+    self_adversarial_loss,
+    transe_score,
+)
+from tfnlp.utils.errors import InputError
+
+RNG = np.random.default_rng(0)
+HEADS, RELATIONS, TAILS = RNG.normal(size=(3, 5, 4)).astype("float32")
+
+
+def close(scores, expected):
+    np.testing.assert_allclose(scores, np.array(expected, "float32"), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.quick
+def test_scores_are_those_of_the_papers():
+    rows = list(zip(HEADS, RELATIONS, TAILS, strict=True))
+    close(transe_score(HEADS, RELATIONS, TAILS), [-sum(abs(h + r - t)) for h, r, t in rows])
+    close(
+        transe_score(HEADS, RELATIONS, TAILS, norm=2),
+        [-math.sqrt(sum((h + r - t) ** 2)) for h, r, t in rows],
+    )
+    close(distmult_score(HEADS, RELATIONS, TAILS), [h @ np.diag(r) @ t for h, r, t in rows])
+    expected = []
+    for h, r, t in rows:
+        head, tail = ([complex(x[i], x[i + 2]) for i in (0, 1)] for x in (h, t))
+        turned = [head[i] * cmath.exp(1j * r[i]) - tail[i] for i in (0, 1)]
+        expected.append(-sum(map(abs, turned)))
+    close(rotate_score(HEADS, RELATIONS[:, :2], TAILS), expected)
+
+
+def test_losses_are_those_of_the_papers():
+    positive, negative = np.array([1.0, -2.0], "float32"), np.array([[0.5, 1], [-3, 0]], "float32")
+    # [1 - 1 + 0.5]_+, [1 - 1 + 1]_+, [1 + 2 - 3]_+, [1 + 2 + 0]_+
+    close(margin_loss(positive, negative, 1.0), (0.5 + 1 + 0 + 3) / 4)
+
+    def sigmoid(x):
+        return 1 / (1 + math.exp(-x))
+
+    expected = 0
+    for f, corrupted in zip(positive, negative, strict=True):
+        weights = np.exp(0.5 * corrupted) / np.exp(0.5 * corrupted).sum()
+        expected -= math.log(sigmoid(3 + f))
+        expected -= sum(
+            w * math.log(sigmoid(-g - 3)) for w, g in zip(weights, corrupted, strict=True)
+        )
+    close(self_adversarial_loss(positive, negative, 3.0, 0.5), expected / 2)
+
+
+def make(method, num_entities=20, **settings):
+    settings = {"dim": 8, "batch_triples": 16, **settings}
+    return GraphVectors(num_entities, 3, METHODS[method](**settings))
+
+
+def test_corruptions_replace_the_head_or_the_tail_by_another_entity():
+    triples = np.stack([np.arange(500) % 4, np.zeros(500), np.arange(500) % 3], 1).astype("int32")
+    heads, tails = map(np.asarray, make("transe", 4, negatives=9).corrupt(triples))
+    new_head, new_tail = heads != triples[:, :1], tails != triples[:, 2:]
+    assert heads.shape == (500, 9) and (new_head ^ new_tail).all()
+    assert (new_head.all(1) | new_tail.all(1)).all() and 0.4 < new_head.mean() < 0.6
+    drawn = np.bincount(heads[new_head[:, 0] & (triples[:, 0] == 1)].ravel(), minlength=4)
+    assert drawn[1] == 0 and drawn[[0, 2, 3]].min() > 100
+
+
+def ring():
+    """Return a graph that turns by one and by two, with inverses."""
+    turns = [(f"e{i}", f"e{(i + 1) % 20}", f"e{(i + 2) % 20}") for i in range(20)]
+    return KnowledgeGraph.from_names(
+        triple
+        for first, second, third in turns
+        for triple in (
+            (first, "next", second),
+            (second, "previous", first),
+            (first, "second", third),
+        )
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_training_finds_held_out_triples(method, tmp_path):
+    graph = ring()
+    train, held_out = hold_out(graph, 0.1)
+    model = make(method, epochs=150)
+    before = score_links(model, held_out, train)["mrr"]
+    model.train(train)
+    scores = score_links(model, held_out, train)
+    if method != "distmult":  # its score of a triple is that of its inverse
+        assert scores["mrr"] > 2 * before
+    lengths = np.linalg.norm(model.entities.embeddings, axis=1)
+    if method != "rotate":
+        np.testing.assert_allclose(lengths, 1, atol=1e-5)
+    model.save_vectors(tmp_path, graph)
+    loaded, entities, relations = load_graph_vectors(tmp_path)
+    assert (entities, relations) == (graph.entities, graph.relations)
+    np.testing.assert_allclose(loaded(train), model(train), atol=1e-5)
+    assert loaded.settings == model.settings
+    head = WordVectors.load(tmp_path / "entities.bin")["e0"]
+    np.testing.assert_array_equal(head, model.entities.embeddings[0])
+
+
+def test_a_seed_gives_the_same_vectors():
+    tables = []
+    for seed in (3, 3, 4):
+        model = make("transe", epochs=2, seed=seed)
+        model.train(ring().triples)
+        tables.append(np.asarray(model.entities.embeddings))
+    np.testing.assert_array_equal(tables[0], tables[1])
+    assert not np.array_equal(tables[0], tables[2])
+
+
+def test_penalty_of_relations_is_in_the_loss_of_distmult():
+    with_penalty, without = (make("distmult", relation_penalty=penalty) for penalty in (0.1, 0))
+    triples = ring().triples[:5]
+    scores = with_penalty(triples)
+    losses = [
+        float(model.compute_loss(triples, y_pred=scores)) for model in (with_penalty, without)
+    ]
+    penalty = 0.1 * np.square(with_penalty.relations.embeddings).sum()
+    assert losses[0] - losses[1] == pytest.approx(penalty, abs=1e-5)
+
+
+def test_bad_folders_and_losses_are_told(tmp_path):
+    with pytest.raises(InputError, match=r"config.json is missing"):
+        load_graph_vectors(tmp_path)
+    make("transe").save_vectors(
+        tmp_path, KnowledgeGraph(list("abcdefghijklmnopqrst"), list("xyz"), None, {})
+    )
+    text = (tmp_path / "config.json").read_text()
+    (tmp_path / "config.json").write_text(text.replace('"dim": 8', '"dim": 9'))
+    with pytest.raises(InputError, match=r"vectors of width 8, and config.json says 9"):
+        load_graph_vectors(tmp_path)
+    (tmp_path / "config.json").write_text(text.replace("transe", "transx"))
+    with pytest.raises(InputError, match="method=transx is unknown"):
+        load_graph_vectors(tmp_path)
+    with pytest.raises(InputError, match="give a learning_rate below"):
+        make("rotate", learning_rate=1e38, epochs=3).train(ring().triples)
