@@ -31,6 +31,7 @@ flags.DEFINE_string(
     "Vectors of the graph's entities in word2vec's format; random ones, which tell them apart and "
     "no more, if not given.",
 )
+flags.DEFINE_bool("morphemes", False, "Look Korean texts up by morphemes (kiwipiepy).")
 dataclass_flags.define(KagNetConfig)
 flags.DEFINE_string("output_dir", None, "Folder of the model and its figures.")
 flags.DEFINE_string("picture", None, "Picture (.png) of the paths of a question of --dev.")
@@ -75,9 +76,9 @@ def main():
     check_writable(folder / "figures.json")
     vectors = FLAGS.entity_vectors and baselines.WordVectors.load(FLAGS.entity_vectors)
     graph = knowledge_flags.read_graph()
-    schema_graphs = knowledge.SchemaGraphs(
-        graph, config.max_edges, config.max_pairs, config.max_paths
-    )
+    sizes = config.max_edges, config.max_pairs, config.max_paths
+    split = baselines.morphemes if FLAGS.morphemes else knowledge.split_words
+    schema_graphs = knowledge.SchemaGraphs(graph, *sizes, split=split)
     table = knowledge.concept_vectors(graph, vectors, config.concept_dim, config.seed)
     entry_point.load_tensorflow()
     reader = training.ChoiceReader(FLAGS.chooser_dir, schema_graphs)

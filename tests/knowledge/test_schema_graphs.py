@@ -46,6 +46,8 @@ def test_all_paths_are_found(max_edges):
 def test_the_shortest_paths_and_pairs_are_kept(birds):
     schema_graphs = SchemaGraphs(birds, max_edges=3, max_pairs=2, max_paths=1)
     assert schema_graphs.concepts("A hot air balloon's wings, the bird") == [4, 2, 0]
+    letters = SchemaGraphs(birds, split=lambda text: text.split("-"))
+    assert letters.concepts("bird-fly") == [0, 1] and not schema_graphs.concepts("bird-fly")
     graph = schema_graphs.schema_graph("The plane and the wing of a bird", "balloons fly")
     assert [names(birds, paths) for paths in graph.paths.values()] == [
         [["plane", "fly"]],
@@ -86,7 +88,7 @@ def test_arrays_hold_nodes_edges_and_paths(birds):
     none = SchemaGraphs(birds, max_edges=0)
     graph = none.schema_graph(*texts[0])
     assert graph.paths == {} and graph.compared == 1
-    assert none.arrays([graph])["relations"].shape == (1, 12, 4, 1)
+    assert none.arrays([graph])["relations"].shape == (1, 4, 2, 1)
 
 
 def test_entities_get_their_vectors(birds):

@@ -13,6 +13,7 @@ from .mentions import find_mentions as find_mentions
 from .schema_graphs import SchemaGraph as SchemaGraph
 from .schema_graphs import SchemaGraphs as SchemaGraphs
 from .schema_graphs import concept_vectors as concept_vectors
+from .schema_graphs import split_words as split_words
 from .triples import hold_out as hold_out
 from .triples import number_triples as number_triples
 from .triples import read_triples as read_triples

@@ -15,6 +15,7 @@ from tfnlp.knowledge.mentions import find_mentions
 from tfnlp.utils.errors import InputError
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
+_POSSESSIVE = re.compile(r"['’]s\b")
 # Paths from an entity that are kept in memory, in entities.
 _KEPT = 2000
 
@@ -41,6 +42,11 @@ class SchemaGraph:
         return list(dict.fromkeys(itertools.chain.from_iterable(paths)))
 
 
+def split_words(text):
+    """Return the words of a text, with hyphens and apostrophes, but without a possessive 's."""
+    return _WORD.findall(_POSSESSIVE.sub("", text))
+
+
 class SchemaGraphs:
     """Schema graphs of questions with their answers, from one knowledge graph.
 
@@ -50,17 +56,21 @@ class SchemaGraphs:
         max_pairs: pairs of concepts with a path that are kept, those of the shortest paths first.
         max_paths: paths of a pair that are kept: the shortest, and of equally long ones those
             whose inner entities have the fewest neighbours.
+        split: function from a text to its words, such as `tfnlp.baselines.morphemes`, which parts
+            Korean words from their particles.
     """
 
-    def __init__(self, graph: KnowledgeGraph, max_edges=3, max_pairs=12, max_paths=4):
-        self.graph, self.max_edges = graph, max_edges
+    def __init__(
+        self, graph: KnowledgeGraph, max_edges=4, max_pairs=4, max_paths=2, split=split_words
+    ):
+        self.graph, self.max_edges, self.split = graph, max_edges, split
         self.max_pairs, self.max_paths = max_pairs, max_paths
         self.relations = _neighbours(graph)
         self._walks = functools.lru_cache(_KEPT)(self._find_walks)
 
     def concepts(self, text):
         """Return the entities that a text mentions, each once."""
-        mentions = find_mentions(_WORD.findall(text), self.graph)
+        mentions = find_mentions(self.split(text), self.graph)
         return list(dict.fromkeys(entity for _, _, entity in mentions))
 
     def schema_graph(self, question, answer):
