@@ -107,8 +107,10 @@ def train_kagnet(config, inputs, labels, concept_vectors, num_relations):
     figures = {"best_epoch": _fit(config, trained, inputs, labels)}
     figures["trained_parameters"] = sum(np.size(w) for w in trained.trainable_weights)
     for name in sorted(inputs.keys() - {"train"}):
-        predicted = trained.predict(inputs[name], verbose=0).argmax(-1)
-        figures[f"{name}_accuracy"] = float(np.mean(predicted == np.array(labels[name])))
+        scores = trained.evaluate(
+            inputs[name], np.array(labels[name]), verbose=0, return_dict=True
+        )
+        figures[f"{name}_accuracy"] = scores["accuracy"]
     return model, figures
 
 
