@@ -67,6 +67,7 @@ for cell, count in (("rnn", 1), ("lstm", 2), ("gru", 1)):
     decoder = layers.RecurrentDecoderBlock(16, 2, cell)
     outputs, weights = decoder(x, np.zeros((2, 2, count, 16), "float32"), x)
     assert outputs.shape == (2, 10, 16) and weights.shape == (2, 10, 10)
+assert layers.GatherNodes()(x, ids % 10).shape == (2, 10, 16)
 assert layers.GraphConvolution(5)(x, mask).shape == (2, 10, 5)
 assert layers.PathAttention()(x[:, 0], x[:, :4], image, image[..., 0] > 0)[0].shape == (2, 19)
 assert layers.QuadraticPositionAttention(4, 6)(image).shape == (2, 4, 5, 6)

@@ -38,6 +38,7 @@ CASES = {
         lambda **kw: layers.GradientDisentangledEmbedding(9, 8, 6, embedding_dim=4, **kw),
         [IDS, IDS],
     ),
+    "GatherNodes": (layers.GatherNodes, [STATES, np.ones((2, 3, 2), "int32")]),
     "GraphConvolution": (
         lambda **kw: layers.GraphConvolution(5, **kw),
         [STATES, np.ones((2, 4, 4), "int32")],

@@ -26,6 +26,7 @@ from tfnlp.layers.blocks.convolution_block import ConvolutionBlock
 from tfnlp.layers.blocks.decoder_block import DecoderBlock
 from tfnlp.layers.blocks.encoder_block import EncoderBlock
 from tfnlp.layers.blocks.feed_forward import FeedForward
+from tfnlp.layers.blocks.gather_nodes import GatherNodes
 from tfnlp.layers.blocks.graph_convolution import GraphConvolution
 from tfnlp.layers.blocks.recurrent_decoder import RecurrentDecoderBlock
 from tfnlp.layers.blocks.shared_encoder import SharedEncoder
@@ -56,6 +57,7 @@ __all__ = [
     "FactorizedEmbedding",
     "FastTruncatedNormal",
     "FeedForward",
+    "GatherNodes",
     "GradientDisentangledEmbedding",
     "GraphConvolution",
     "LastState",

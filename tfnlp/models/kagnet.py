@@ -4,7 +4,13 @@ import keras
 import numpy as np
 from keras import ops
 
-from tfnlp.layers import GraphConvolution, MergeChoices, PathAttention, SplitChoices
+from tfnlp.layers import (
+    GatherNodes,
+    GraphConvolution,
+    MergeChoices,
+    PathAttention,
+    SplitChoices,
+)
 
 
 def build_kagnet(config, concept_vectors, num_relations, text_dim):
@@ -89,7 +95,7 @@ def _encode_paths(config, nodes, path_nodes, relations, num_relations):
         num_relations: the number of relations.
     """
     _, pairs, paths, edges = relations.shape
-    x = _take_nodes(nodes, path_nodes)  # (B, Q, M, K + 1, V)
+    x = GatherNodes(name="gather_paths")(nodes, path_nodes)  # (B, Q, M, K + 1, V)
     embedding = keras.layers.Embedding(
         1 + num_relations, config.relation_dim, name="relation_embedding"
     )
@@ -111,16 +117,10 @@ def _encode_pairs(config, nodes, pair_nodes, text):
         text: (B, D), s.
     """
     pairs = pair_nodes.shape[1]
-    concepts = ops.reshape(_take_nodes(nodes, pair_nodes), (-1, pairs, 2 * nodes.shape[-1]))
+    concepts = GatherNodes(name="gather_pairs")(nodes, pair_nodes)  # (B, Q, 2, V)
+    concepts = ops.reshape(concepts, (-1, pairs, 2 * nodes.shape[-1]))
     x = ops.concatenate([ops.repeat(text[:, None], pairs, axis=1), concepts], axis=-1)
     for i, units in enumerate((2 * config.pair_dim, config.pair_dim)):
         x = keras.layers.Dense(units, activation="leaky_relu", name=f"pair_{i}")(x)
         x = keras.layers.Dropout(config.dropout, name=f"pair_dropout_{i}")(x)
     return x
-
-
-def _take_nodes(nodes, places):
-    """Return the vectors of nodes (B, N, V) at places (B, ...), (B, ..., V)."""
-    rows = ops.reshape(places, (-1, int(np.prod(places.shape[1:])), 1))
-    taken = ops.take_along_axis(nodes, rows, axis=1)
-    return ops.reshape(taken, (-1, *places.shape[1:], nodes.shape[-1]))
