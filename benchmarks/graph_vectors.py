@@ -20,7 +20,7 @@ flags.DEFINE_string("output_dir", None, "Folder to write graph_vectors.json into
 flags.DEFINE_integer("max_entities", 12_000, "Synsets.", 1)
 flags.DEFINE_float("held_out", 0.05, "Share of the triples to score on.", 0, 1)
 flags.DEFINE_integer("split_seed", 0, "Seed of the split.", 0)
-flags.DEFINE_integer("epochs", 100, "Passes over the triples.", 1)
+flags.DEFINE_integer("epochs", 60, "Passes over the triples.", 1)
 flags.DEFINE_integer("seeds", 3, "Seeds.", 1)
 flags.mark_flags_as_required(["wordnet", "output_dir"])
 
@@ -29,7 +29,7 @@ RELATIONS = [
     *("derivationally_related_form", "topic_domain"),
 ]
 # The other settings are the defaults, which for TransE are PyKEEN's too.
-SHARED = {"dim": 64, "negatives": 16, "batch_triples": 1024, "learning_rate": 0.01}
+SHARED = {"dim": 50, "negatives": 8, "batch_triples": 512, "learning_rate": 0.01}
 
 
 def main():

@@ -130,12 +130,13 @@ def hold_out(graph, share, seed=0):
     names = graph.triples + np.array([0, len(graph.entities), 0])  # one number for each name
     left = np.bincount(names.ravel())
     held_out = np.zeros(len(names), bool)
-    limit = share * len(names)
+    free = share * len(names)
     for group in np.random.default_rng(seed).permutation(len(rows)):
         uses = collections.Counter(names[rows[group]].ravel().tolist())
-        fits = held_out.sum() + len(rows[group]) <= limit
+        fits = len(rows[group]) <= free
         if fits and all(left[name] > count for name, count in uses.items()):
             held_out[rows[group]] = True
+            free -= len(rows[group])
             left[list(uses)] -= list(uses.values())
     if not held_out.any():
         raise InputError(

@@ -23,7 +23,7 @@ class GraphConvolution(BaseLayer):
     Call arguments:
         nodes: (B, L, D).
         adjacency: (B, L, L), row i non-zero at the neighbours of node i. A number is the weight
-            of its edge, and |N_i| the sum of the weights.
+            of its edge, above 0, and |N_i| the sum of the weights.
         node_mask: (B, L), 1 at real nodes; the Keras mask of the nodes if None.
 
     Returns:
@@ -51,7 +51,7 @@ class GraphConvolution(BaseLayer):
             weights = weights * real[:, None]
         total = ops.sum(weights, axis=-1, keepdims=True)
         # Of a node without neighbours the sum is zero, and so is the mean.
-        mean = ops.matmul(weights, nodes) / ops.where(total == 0, ops.ones_like(total), total)
+        mean = ops.matmul(weights, nodes) / ops.maximum(total, keras.config.epsilon())
         x = self.activate(self.node_dense(nodes) + self.neighbour_dense(mean))
         return x if node_mask is None else x * real[:, :, None]
 
