@@ -143,12 +143,16 @@ def test_saves_and_converts_to_builtins(kagnet, tmp_path):
         name: tf.TensorSpec((1, *x.shape[1:]), "int32" if name != "text" else "float32", name)
         for name, x in inputs.items()
     }
-    call = tf.function(lambda **x: {"logits": model(x)["logits"]}).get_concrete_function(
-        **signature
-    )
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([call], model)
+    call = tf.function(lambda **x: model(x)["logits"]).get_concrete_function(**signature)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([call])
     converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-    runner = Interpreter(model_content=converter.convert()).get_signature_runner()
+    interpreter = Interpreter(model_content=converter.convert())
+    interpreter.allocate_tensors()
+    (logits,) = interpreter.get_output_details()
     for i in range(2):
-        found = runner(**{name: x[i : i + 1] for name, x in inputs.items()})
-        np.testing.assert_allclose(found["logits"][0], expected["logits"][i], atol=1e-5)
+        for detail in interpreter.get_input_details():
+            value = inputs[detail["name"].split(":")[0]][i : i + 1]
+            interpreter.set_tensor(detail["index"], value)
+        interpreter.invoke()
+        found = interpreter.get_tensor(logits["index"])[0]
+        np.testing.assert_allclose(found, expected["logits"][i], atol=1e-5)
