@@ -18,7 +18,7 @@ KOREAN = (
 )
 LINE = 80  # characters in a line of coloured text
 COLUMN, BAR = 2.1, 1.1  # inches in a picture of paths: a concept, and the weight before it
-NAME = 16  # characters in a line of a concept's or a relation's name there
+NAME = 18  # characters in a line of a concept's or a relation's name there
 DARK = 0.6  # numbers farther from 0 have a colour that black cannot be read on
 
 
