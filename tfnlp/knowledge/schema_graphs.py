@@ -91,14 +91,14 @@ class SchemaGraphs:
         paths = []
         for edges in range(1, self.max_edges + 1):
             front, back = self._walks(source, (edges + 1) // 2), self._walks(target, edges // 2)
-            found = [
+            joined = [
                 walk + rest[-2::-1]
                 for middle in front
                 for walk in front[middle]
                 for rest in back.get(middle, ())
                 if set(walk[:-1]).isdisjoint(rest)
             ]
-            paths += sorted(found, key=self._inner_neighbours)
+            paths += sorted(joined, key=self._inner_neighbours)
             if len(paths) >= self.max_paths:
                 break
         return paths[: self.max_paths]
