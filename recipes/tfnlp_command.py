@@ -58,7 +58,7 @@ GROUPS = {
         "train_word_vectors",
         "evaluate_word_vectors",
     ),
-    "Use a knowledge graph": ("train_graph_vectors", "evaluate_graph_vectors"),
+    "Use a knowledge graph": ("train_graph_vectors", "evaluate_graph_vectors", "train_kagnet"),
     "Try variants, or see the whole road": ("sweep", "demo"),
 }
 NAMES = [name for names in GROUPS.values() for name in names]

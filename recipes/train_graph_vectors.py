@@ -16,16 +16,13 @@ import pathlib
 import numpy as np
 from absl import flags, logging
 
-from recipes import dataclass_flags, entry_point
+from recipes import dataclass_flags, entry_point, knowledge_flags
 from recipes.command_line import no_effect, refuse_beside
 from tfnlp import knowledge
 from tfnlp.utils.files import check_writable, write_json
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("graph", None, "Folder of WordNet's files, or a file.")
-FORMATS = ("triples", "wordnet", "conceptnet")
-flags.DEFINE_enum("format", "triples", FORMATS, "Format of --graph.")
-flags.DEFINE_string("language", "en", "Language of ConceptNet's words.")
+knowledge_flags.define_graph_flags()
 flags.DEFINE_list("relations", [], "Relations to train on; all by default.")
 flags.DEFINE_integer("max_entities", None, "Entities at most, those of the most triples.", 2)
 flags.DEFINE_string("dev", None, "File of triples to score on.")
@@ -34,7 +31,7 @@ flags.DEFINE_integer("split_seed", 0, "Seed of the draw of --held_out.", 0)
 flags.DEFINE_string("output_dir", None, "Folder to write the vectors into.")
 flags.DEFINE_enum("method", "transe", list(knowledge.METHODS), "Method.")
 dataclass_flags.define_choice(knowledge.METHODS)
-flags.mark_flags_as_required(["graph", "output_dir"])
+flags.mark_flag_as_required("output_dir")
 
 
 def main():
@@ -43,13 +40,14 @@ def main():
     dataclass_flags.refuse_others(settings, knowledge.METHODS.values(), where)
     if settings.loss == "margin" and FLAGS["temperature"].present:
         raise no_effect("temperature", "with --loss=margin")
-    if FLAGS.format != "conceptnet" and FLAGS["language"].present:
-        raise no_effect("language", f"with --format={FLAGS.format}")
+    knowledge_flags.check_graph_flags()
     if FLAGS.dev:
         refuse_beside(["held_out", "split_seed"], "--dev")
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "entities.bin")
-    graph = knowledge.select_triples(read_graph(), FLAGS.relations, FLAGS.max_entities)
+    graph = knowledge.select_triples(
+        knowledge_flags.read_graph(), FLAGS.relations, FLAGS.max_entities
+    )
     if FLAGS.dev:
         train = graph.triples
         dev = knowledge.number_triples(FLAGS.dev, graph.entities, graph.relations)
@@ -66,15 +64,6 @@ def main():
     scores = knowledge.score_links(model, dev, np.concatenate([train, dev]))
     write_json(folder / "figures.json", scores)
     print(", ".join(f"{name} {score:.4f}" for name, score in scores.items()))
-
-
-def read_graph():
-    """Read the graph of the flags."""
-    if FLAGS.format == "wordnet":
-        return knowledge.read_wordnet(FLAGS.graph)
-    if FLAGS.format == "conceptnet":
-        return knowledge.read_conceptnet(FLAGS.graph, FLAGS.language)
-    return knowledge.read_triples(FLAGS.graph)
 
 
 if __name__ == "__main__":

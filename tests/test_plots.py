@@ -1,6 +1,7 @@
 """Curves show like with like, characters have their token's colour, and fonts their characters."""
 
 import math
+import types
 
 import numpy as np
 import pytest
@@ -10,9 +11,11 @@ from tfnlp.baselines import WordVectors
 from tfnlp.plots import (
     draw_activations,
     draw_curves,
+    draw_paths,
     plot_activations,
     plot_alignments,
     plot_curves,
+    plot_paths,
 )
 
 pytest.importorskip("matplotlib")
@@ -133,3 +136,29 @@ def test_bars_are_the_shares_of_each_task(tmp_path):
     assert heights == [0.5, 0.1, 0.3, 0.2, 0.2, 0.7]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["runs/\na", "runs/\nb"]
     assert plots.plot_layer_shares(shares, tmp_path / "a.png")
+
+
+def test_paths_are_drawn_with_weights_and_the_direction_of_relations(tmp_path):
+    long = "superconducting_supercollider_laboratory.n.01"
+    paths = [
+        (0.7, ["driver.n.01", "person.n.01", long], ["hypernym", "-derivationally_related_form"]),
+        (0.3, ["a", "b"], ["IsA"]),
+    ]
+    endings = [
+        types.SimpleNamespace(ending="walked on.", probability=0.75, paths=paths),
+        types.SimpleNamespace(ending="found $peace$.", probability=0.25, paths=[]),
+    ]
+    figure = draw_paths("The driver stopped. " * 9, endings, most=1)
+    (axes,) = figure.axes
+    texts = [text.get_text() for text in axes.texts if text.get_text()]
+    assert texts[0].count("\n") > 1 and texts[0].split() == ("The driver stopped. " * 9).split()
+    assert texts[1:] == [
+        *("75%  walked on.", "0.70", "driver.n.01", "person.n.01"),
+        "superconducting\nsupercollider\nlaboratory.n.01",
+        *("hypernym", "derivationally\nrelated form"),
+        *("25%  found $peace$.", "no path: by its text alone"),
+    ]
+    arrows = [t.arrow_patch.get_arrowstyle() for t in axes.texts if hasattr(t, "arrow_patch")]
+    assert [type(arrow).__name__ for arrow in arrows] == ["CurveB", "CurveA"]
+    assert plot_paths("She", endings, tmp_path / "paths.png")
+    assert plot_paths("She", endings[1:], tmp_path / "none.png")

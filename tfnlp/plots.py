@@ -4,7 +4,9 @@
 the matplotlib `Figure`.
 """
 
+import itertools
 import math
+import textwrap
 import warnings
 
 from absl import logging
@@ -15,6 +17,8 @@ KOREAN = (
     *("Malgun Gothic", "Apple SD Gothic Neo", "AppleGothic", "Arial Unicode MS", "Unifont"),
 )
 LINE = 80  # characters in a line of coloured text
+COLUMN, BAR = 2.1, 1.1  # inches in a picture of paths: a concept, and the weight before it
+NAME = 18  # characters in a line of a concept's or a relation's name there
 DARK = 0.6  # numbers farther from 0 have a colour that black cannot be read on
 
 
@@ -254,6 +258,88 @@ def draw_word_map(vectors, count=200):
         else:
             boxes.append(box)
     return figure
+
+
+def plot_paths(prompt, endings, path, most=5):
+    """Plot the paths of a knowledge graph that a model looks at, a row each, with their weights.
+
+    Args:
+        prompt: a string.
+        endings: `tfnlp.training.EndingPaths` of each ending of the prompt.
+        path: of the PNG.
+        most: the most paths of an ending, those of the largest weights.
+    """
+    return _write(path, "paths", draw_paths, (prompt, endings, most))
+
+
+def draw_paths(prompt, endings, most=5):
+    from matplotlib.figure import Figure
+
+    lengths = (len(concepts) for e in endings for _, concepts, _ in e.paths[:most])
+    width = BAR + COLUMN * max(3, *lengths, 0)
+    rows = list(_rows_of_paths(prompt, endings, most, int(8 * width)))
+    height = sum(row[0] for row in rows) + 0.1
+    figure = Figure(figsize=(width, height))
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(-0.1, width - 0.1), ylim=(height - 0.1, 0))
+    axes.axis("off")
+    fonts, top = font_families("sans-serif"), 0
+    for height, draw, content in rows:
+        draw(axes, top + height / 2, fonts, *content)
+        top += height
+    return figure
+
+
+def _rows_of_paths(prompt, endings, most, characters):
+    """Yield the height of each row in inches, the function that draws it, and what it draws."""
+
+    def text(words, **style):
+        words = textwrap.fill(words, characters)
+        return 0.32 + 0.19 * words.count("\n"), _draw_text, (words, style)
+
+    best = max(endings, key=lambda ending: ending.probability)
+    yield text(prompt, fontsize=12, weight="bold")
+    for ending in endings:
+        weight = "bold" if ending is best else "normal"
+        yield text(f"{ending.probability:.0%}  {ending.ending}", weight=weight)
+        for weight, *names in ending.paths[:most]:
+            concepts, relations = map(_wrapped, names)
+            # A relation stands above its arrow, in half of the row.
+            height = max(0.16 + 0.16 * _most_lines(concepts), 0.14 + 0.22 * _most_lines(relations))
+            yield height, _draw_path, (weight, concepts, relations)
+        if not ending.paths:
+            yield text("no path: by its text alone", style="italic", color="grey")
+
+
+def _wrapped(names):
+    return [textwrap.fill(name.replace("_", " "), NAME) for name in names]
+
+
+def _most_lines(names):
+    return max(1 + name.count("\n") for name in names)
+
+
+def _draw_text(axes, y, fonts, text, style):
+    axes.text(0, y, text, family=fonts, va="center", parse_math=False, **style)
+
+
+def _draw_path(axes, y, fonts, weight, concepts, relations):
+    """Draw the weight of a path as a bar, and its concepts as boxes with arrows between."""
+    shown = {"family": fonts, "va": "center", "ha": "center", "parse_math": False}
+    axes.text(0.2, y, f"{weight:.2f}", fontsize=8, family=fonts, va="center")
+    axes.barh(y, weight * 0.5, height=0.12, left=0.55, color="C0")
+    box = {"boxstyle": "round,pad=0.3", "facecolor": (0.12, 0.47, 0.71, 0.1 + 0.5 * weight)}
+    places = [BAR + COLUMN * (i + 0.5) for i in range(len(concepts))]
+    boxes = [
+        axes.text(x, y, name, fontsize=8, bbox=box | {"edgecolor": "grey"}, **shown)
+        for x, name in zip(places, concepts, strict=True)
+    ]
+    for (first, second), name in zip(itertools.pairwise(boxes), relations, strict=True):
+        arrow = {"arrowstyle": "<-" if name.startswith("-") else "->", "color": "grey"}
+        ends = {"patchA": first.get_bbox_patch(), "patchB": second.get_bbox_patch()}
+        x, target = first.get_position()[0], second.get_position()[0]
+        axes.annotate("", (target, y), (x, y), arrowprops=arrow | ends)
+        label = {"fontsize": 6.5, "color": "dimgrey"} | shown | {"va": "bottom"}
+        axes.text((x + target) / 2, y - 0.04, name.removeprefix("-"), **label)
 
 
 def font_families(first):

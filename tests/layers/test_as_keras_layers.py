@@ -44,6 +44,11 @@ CASES = {
         [STATES, ENTITIES],
     ),
     "KnowledgeFusion": (lambda **kw: layers.KnowledgeFusion(16, **kw), [STATES, ENTITIES, MASK]),
+    "GatherNodes": (layers.GatherNodes, [STATES, np.ones((2, 3, 2), "int32")]),
+    "GraphConvolution": (
+        lambda **kw: layers.GraphConvolution(5, **kw),
+        [STATES, np.ones((2, 4, 4), "int32")],
+    ),
     "LastState": (layers.LastState, [STATES, MASK]),
     "LayerNormalization": (layers.LayerNormalization, [STATES]),
     "LearnedPositionEncoding": (lambda **kw: layers.LearnedPositionEncoding(5, **kw), [STATES]),
@@ -51,6 +56,10 @@ CASES = {
     "MultiHeadAttention": (lambda **kw: layers.MultiHeadAttention(2, 4, **kw), [STATES, STATES]),
     "OutputBias": (layers.OutputBias, [STATES]),
     "ProjectedLSTM": (lambda **kw: layers.ProjectedLSTM(6, 3, **kw), [STATES]),
+    "PathAttention": (
+        layers.PathAttention,
+        [STATES[:, 0], STATES, np.zeros((2, 4, 3, 5), "float32")],
+    ),
     "QuadraticPositionAttention": (
         lambda **kw: layers.QuadraticPositionAttention(2, 5, value_dim=2, **kw),
         [IMAGE],

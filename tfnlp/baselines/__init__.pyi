@@ -6,6 +6,7 @@ Decisions: docs/decisions/baselines.md.
 from .bag_of_words import BagOfWords as BagOfWords
 from .bag_of_words import NearestSpelling as NearestSpelling
 from .bag_of_words import make_vectorizer as make_vectorizer
+from .bag_of_words import morphemes as morphemes
 from .document_distances import Document as Document
 from .document_distances import DocumentIndex as DocumentIndex
 from .document_distances import centroid_distance as centroid_distance

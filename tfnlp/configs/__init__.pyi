@@ -17,6 +17,7 @@ from .electra_config import ElectraConfig as ElectraConfig
 from .elmo_config import ElmoConfig as ElmoConfig
 from .gpt_config import Gpt2Config as Gpt2Config
 from .gpt_config import GptConfig as GptConfig
+from .kagnet_config import KagNetConfig as KagNetConfig
 from .knowledge_bert_config import KnowledgeBertConfig as KnowledgeBertConfig
 from .recurrent_config import CELLS as CELLS
 from .recurrent_config import RecurrentConfig as RecurrentConfig

@@ -13,6 +13,10 @@ from .graph_vectors import GraphVectors as GraphVectors
 from .graph_vectors import load_graph_vectors as load_graph_vectors
 from .link_prediction import score_links as score_links
 from .mentions import find_mentions as find_mentions
+from .schema_graphs import SchemaGraph as SchemaGraph
+from .schema_graphs import SchemaGraphs as SchemaGraphs
+from .schema_graphs import concept_vectors as concept_vectors
+from .schema_graphs import split_words as split_words
 from .triples import hold_out as hold_out
 from .triples import number_triples as number_triples
 from .triples import read_triples as read_triples

@@ -15,6 +15,7 @@ from tfnlp.functional.positions import log_buckets, sinusoids
 from tfnlp.functional.relative_shift import relative_shift
 from tfnlp.layers.attention.disentangled import ATTENTION_TERMS, DisentangledAttention
 from tfnlp.layers.attention.multi_head import MultiHeadAttention
+from tfnlp.layers.attention.path_attention import PathAttention
 from tfnlp.layers.attention.quadratic_position import QuadraticPositionAttention
 from tfnlp.layers.attention.relative import RelativeAttention
 from tfnlp.layers.attention.relative_biases import RelativeBiases
@@ -25,6 +26,8 @@ from tfnlp.layers.blocks.convolution_block import ConvolutionBlock
 from tfnlp.layers.blocks.decoder_block import DecoderBlock
 from tfnlp.layers.blocks.encoder_block import EncoderBlock
 from tfnlp.layers.blocks.feed_forward import FeedForward
+from tfnlp.layers.blocks.gather_nodes import GatherNodes
+from tfnlp.layers.blocks.graph_convolution import GraphConvolution
 from tfnlp.layers.blocks.knowledge_block import KnowledgeBlock
 from tfnlp.layers.blocks.knowledge_fusion import KnowledgeFusion
 from tfnlp.layers.blocks.projected_lstm import ProjectedLSTM
@@ -60,7 +63,9 @@ __all__ = [
     "FactorizedEmbedding",
     "FastTruncatedNormal",
     "FeedForward",
+    "GatherNodes",
     "GradientDisentangledEmbedding",
+    "GraphConvolution",
     "KnowledgeBlock",
     "KnowledgeFusion",
     "LastState",
@@ -69,6 +74,7 @@ __all__ = [
     "MergeChoices",
     "MultiHeadAttention",
     "OutputBias",
+    "PathAttention",
     "ProjectedLSTM",
     "QuadraticPositionAttention",
     "RecurrentDecoderBlock",

@@ -4,6 +4,7 @@ from . import deberta as deberta
 from . import elmo as elmo
 from . import recurrent_translator as recurrent_translator
 from .build import build_model as build_model
+from .kagnet import build_kagnet as build_kagnet
 from .knowledge_bert import with_entities as with_entities
 from .text_model import TextModel as TextModel
 from .text_model import check_lengths as check_lengths

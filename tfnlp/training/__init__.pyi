@@ -10,6 +10,11 @@ from .fingerprints import content_fingerprint as content_fingerprint
 from .fingerprints import model_fingerprint as model_fingerprint
 from .inference import predict as predict
 from .inference import predict_batches as predict_batches
+from .kagnet_training import ChoiceReader as ChoiceReader
+from .kagnet_training import EndingPaths as EndingPaths
+from .kagnet_training import look_at_paths as look_at_paths
+from .kagnet_training import path_figures as path_figures
+from .kagnet_training import train_kagnet as train_kagnet
 from .optimizer import compile_model as compile_model
 from .optimizer import make_optimizer as make_optimizer
 from .optimizer import optimizer_of as optimizer_of

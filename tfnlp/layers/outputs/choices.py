@@ -8,16 +8,16 @@ from tfnlp.layers.core.base_layer import BaseLayer
 
 @keras.saving.register_keras_serializable("tfnlp")
 class MergeChoices(BaseLayer):
-    """Reshape of multiple-choice inputs (B, choices, L) to (B * choices, L)."""
+    """Reshape of multiple-choice inputs (B, choices, ...) to (B * choices, ...)."""
 
     def call(self, inputs):
-        return ops.reshape(inputs, (-1, ops.shape(inputs)[2]))
+        return ops.reshape(inputs, (-1, *ops.shape(inputs)[2:]))
 
     def compute_mask(self, inputs, previous_mask=None):
         return None  # a mask has another shape
 
     def compute_output_spec(self, inputs):
-        return keras.KerasTensor((None, inputs.shape[2]), dtype=inputs.dtype)
+        return keras.KerasTensor((None, *inputs.shape[2:]), dtype=inputs.dtype)
 
 
 @keras.saving.register_keras_serializable("tfnlp")

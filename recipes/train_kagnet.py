@@ -1,0 +1,110 @@
+"""Trains a KagNet: endings chosen by their texts and by paths of a knowledge graph.
+
+    python -m recipes.train_kagnet --chooser_dir=runs/endings/best --train=codah/train.tsv \\
+        --dev=codah/dev.tsv --graph=/usr/share/wordnet --format=wordnet \\
+        --output_dir=runs/kagnet
+
+The chooser is one of `recipes.finetune_chooser`, whose vectors of texts stay as they are; the
+files are those of that recipe. `--max_edges=0` trains a score of the vectors alone, to compare
+with. `--picture` draws the paths that the KagNet looks at in a question of the dev file.
+"""
+
+import pathlib
+
+from absl import flags, logging
+
+from recipes import data_flags, dataclass_flags, entry_point, knowledge_flags, task_flags
+from recipes.command_line import check_output, refuse_beside, refuse_without
+from tfnlp import baselines, checkpoints, knowledge, plots, training
+from tfnlp.configs import KagNetConfig
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import check_writable, write_json
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("chooser_dir", None, "Folder of a chooser from finetune_chooser.")
+task_flags.define_chooser_flags()
+data_flags.define_split_flags()
+knowledge_flags.define_graph_flags()
+flags.DEFINE_string(
+    "entity_vectors",
+    None,
+    "Vectors of the graph's entities in word2vec's format; random ones, which tell them apart and "
+    "no more, if not given.",
+)
+flags.DEFINE_bool("morphemes", False, "Look Korean texts up by morphemes (kiwipiepy).")
+dataclass_flags.define(KagNetConfig)
+flags.DEFINE_string("output_dir", None, "Folder of the model and its figures.")
+flags.DEFINE_string("picture", None, "Picture (.png) of the paths of a question of --dev.")
+flags.DEFINE_integer("picture_question", 0, "Number of that question, from 0.", 0)
+flags.mark_flags_as_required(["chooser_dir", "output_dir"])
+
+
+def check_flags(dev):
+    """Raise an InputError for flags that do not fit, or a folder that holds no chooser."""
+    knowledge_flags.check_graph_flags()
+    refuse_without(["picture_question"], "picture")
+    if FLAGS.entity_vectors:
+        refuse_beside(["concept_dim"], "entity_vectors, which have their own")
+    if FLAGS.picture:
+        check_output("picture", ".png")
+        if FLAGS.picture_question >= len(dev):
+            raise InputError(
+                f"picture_question={FLAGS.picture_question} must be below the {len(dev)} of "
+                f"dev={FLAGS.dev}."
+            )
+    head = checkpoints.read_head(FLAGS.chooser_dir)
+    if head != "chooser":
+        raise InputError(
+            f"chooser_dir={FLAGS.chooser_dir} holds a {head or 'model without a head'}; give the "
+            "folder of a chooser, from finetune_chooser."
+        )
+
+
+def draw_question(model, reader, dev):
+    """Draw the paths of the question of --picture_question."""
+    prompt, endings = (x[FLAGS.picture_question] for x in (dev.prompts, dev.endings))
+    seen = training.look_at_paths(model, reader, prompt, endings)
+    if plots.plot_paths(prompt, seen, FLAGS.picture):
+        logging.info("Wrote %s.", FLAGS.picture)
+
+
+def main():
+    config = dataclass_flags.read(KagNetConfig)
+    train, dev, test = task_flags.read_choices()
+    check_flags(dev)
+    folder = pathlib.Path(FLAGS.output_dir)
+    check_writable(folder / "figures.json")
+    vectors = FLAGS.entity_vectors and baselines.WordVectors.load(FLAGS.entity_vectors)
+    graph = knowledge_flags.read_graph()
+    sizes = config.max_edges, config.max_pairs, config.max_paths
+    split = baselines.morphemes if FLAGS.morphemes else knowledge.split_words
+    schema_graphs = knowledge.SchemaGraphs(graph, *sizes, split=split)
+    table = knowledge.concept_vectors(graph, vectors, config.concept_dim, config.seed)
+    entry_point.load_tensorflow()
+    reader = training.ChoiceReader(FLAGS.chooser_dir, schema_graphs)
+    splits = {"train": train, "dev": dev} | ({"test": test} if test else {})
+    inputs, figures = {}, {}
+    for name, choices in splits.items():
+        graphs = reader.find_graphs(choices)
+        facts = training.path_figures(graphs)
+        figures |= {f"{name}_{fact}": value for fact, value in facts.items()}
+        inputs[name] = reader.inputs(choices, graphs)
+    model, scores = training.train_kagnet(
+        config,
+        inputs,
+        {name: choices.labels for name, choices in splits.items()},
+        table,
+        len(graph.relations),
+    )
+    figures |= scores
+    folder.mkdir(parents=True, exist_ok=True)
+    model.save(folder / "kagnet.keras")
+    write_json(folder / "figures.json", figures)
+    for name, value in figures.items():
+        logging.info("%s: %s", name, f"{value:.4f}" if isinstance(value, float) else f"{value:,}")
+    if FLAGS.picture:
+        draw_question(model, reader, dev)
+
+
+if __name__ == "__main__":
+    entry_point.run(main)

@@ -1,0 +1,158 @@
+"""KagNet against its sums in PyTorch, saved, and as a TFLite file."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import torch
+from ai_edge_litert.interpreter import Interpreter
+
+from tests.layers.witnesses import rand, weight
+from tfnlp.knowledge import KnowledgeGraph, SchemaGraphs
+from tfnlp.models import KagNetConfig, build_kagnet
+
+TRIPLES = [
+    ("bird", "can", "fly"),
+    ("wing", "part_of", "bird"),
+    ("plane", "has", "wing"),
+    ("plane", "can", "fly"),
+    ("fly", "is", "move"),
+]
+CONFIG = KagNetConfig(
+    max_edges=3,
+    max_pairs=3,
+    max_paths=2,
+    relation_dim=3,
+    graph_dim=4,
+    path_dim=5,
+    pair_dim=6,
+    dropout=0.0,
+)
+TEXTS = [
+    ("A bird and its wing", "can fly"),
+    ("nothing", "at all"),
+    ("A plane", "moves"),
+    ("The wing", "of the bird"),
+]
+
+
+@pytest.fixture(scope="module")
+def kagnet():
+    """A model with random weights, its inputs, and the schema graphs that they are of."""
+    graph = KnowledgeGraph.from_names(TRIPLES)
+    finder = SchemaGraphs(graph, CONFIG.max_edges, CONFIG.max_pairs, CONFIG.max_paths)
+    graphs = [finder.schema_graph(*pair) for pair in TEXTS]
+    inputs = {name: x.reshape(2, 2, *x.shape[1:]) for name, x in finder.arrays(graphs).items()}
+    vectors = rand(len(graph.entities), 3)
+    model = build_kagnet(CONFIG, vectors, 2 * len(graph.relations), 7)
+    for i, variable in enumerate(model.trainable_variables):
+        variable.assign(0.5 * rand(*variable.shape, seed=i))
+    return model, {"text": rand(2, 2, 7, seed=1)} | inputs, finder, graphs, vectors
+
+
+def score_of(weights, finder, vectors, graph, text):
+    """Return the score of one text, node by node and path by path (Lin et al. 2019)."""
+
+    def dense(x, layer, bias=True):
+        y = x @ weights[f"{layer}/kernel"]
+        return y + weights[f"{layer}/bias"] if bias else y
+
+    h = {entity: torch.tensor(vectors[entity], dtype=torch.float64) for entity in graph.entities}
+    first = dict(h)
+    for i in range(2):
+        name, before = f"graph_convolution_{i}", dict(h)
+        for entity in h:
+            x = dense(before[entity], f"{name}/node_dense")
+            near = [before[other] for other in before if other in finder.relations[entity]]
+            if near:
+                x = x + dense(sum(near) / len(near), f"{name}/neighbour_dense", bias=False)
+            h[entity] = torch.relu(x)
+    h = {entity: torch.cat([first[entity], h[entity]]) for entity in h}
+
+    lstm = torch.nn.LSTM(2 * 7 + 3, CONFIG.path_dim, dtype=torch.float64)
+    cell = {
+        "weight_ih_l0": weights["path_lstm/lstm_cell/kernel"].T,
+        "weight_hh_l0": weights["path_lstm/lstm_cell/recurrent_kernel"].T,
+        "bias_ih_l0": weights["path_lstm/lstm_cell/bias"],
+        "bias_hh_l0": torch.zeros_like(weights["path_lstm/lstm_cell/bias"]),
+    }
+
+    relations = weights["relation_embedding/embeddings"]
+
+    def read(path):
+        triples = [
+            torch.cat([h[head], relations[1 + finder.relation(head, tail)], h[tail]])
+            for head, tail in itertools.pairwise(path)
+        ]
+        _, (state, _) = torch.func.functional_call(lstm, cell, torch.stack(triples)[:, None])
+        return state[0, 0]
+
+    rows, scores = [], []
+    for (source, target), paths in graph.paths.items():
+        pair = torch.cat([text, h[source], h[target]])
+        for i in range(2):
+            pair = torch.nn.functional.leaky_relu(dense(pair, f"pair_{i}"), 0.2)
+        states = torch.stack([read(path) for path in paths])
+        query = dense(pair, "path_attention/path_query", bias=False)
+        rows.append(torch.cat([torch.softmax(states @ query, 0) @ states, pair]))
+        scores.append(dense(text, "path_attention/pair_query", bias=False) @ pair)
+    g = torch.zeros(CONFIG.path_dim + CONFIG.pair_dim, dtype=torch.float64)
+    if rows:
+        g = torch.softmax(torch.stack(scores), 0) @ torch.stack(rows)
+    return dense(torch.cat([g, text]), "scores")[0]
+
+
+def test_scores_and_gradients_are_those_of_the_paper(kagnet):
+    model, inputs, finder, graphs, vectors = kagnet
+    assert [len(graph.paths) for graph in graphs] == [2, 0, 1, 1]
+    with tf.GradientTape() as tape:
+        logits = model(inputs)["logits"]
+        loss = tf.reduce_sum(logits**2)
+    gradients = tape.gradient(loss, model.trainable_variables)
+    weights = {
+        v.path: torch.tensor(weight(v), requires_grad=True) for v in model.trainable_variables
+    }
+    texts = torch.tensor(inputs["text"].reshape(4, -1), dtype=torch.float64)
+    pairs = zip(graphs, texts, strict=True)
+    expected = torch.stack([score_of(weights, finder, vectors, *pair) for pair in pairs])
+    np.testing.assert_allclose(np.ravel(logits), expected.detach(), atol=1e-5)
+    (expected**2).sum().backward()
+    for gradient, tensor in zip(gradients, weights.values(), strict=True):
+        np.testing.assert_allclose(tf.convert_to_tensor(gradient), tensor.grad, atol=1e-4)
+
+
+def test_padding_changes_nothing(kagnet):
+    model, inputs, *_ = kagnet
+    wider = {
+        "concepts": np.pad(inputs["concepts"], [(0, 0), (0, 0), (0, 3)]),
+        "adjacency": np.pad(inputs["adjacency"], [(0, 0), (0, 0), (0, 3), (0, 3)]),
+    }
+    padded, alone = model(inputs | wider), model(inputs)
+    np.testing.assert_allclose(padded["logits"], alone["logits"], atol=1e-6)
+
+
+def test_saves_and_converts_to_builtins(kagnet, tmp_path):
+    model, inputs, *_ = kagnet
+    model.save(tmp_path / "kagnet.keras")
+    loaded = keras.models.load_model(tmp_path / "kagnet.keras")
+    expected = model(inputs)
+    np.testing.assert_array_equal(loaded(inputs)["logits"], expected["logits"])
+    signature = {
+        name: tf.TensorSpec((1, *x.shape[1:]), "int32" if name != "text" else "float32", name)
+        for name, x in inputs.items()
+    }
+    call = tf.function(lambda **x: model(x)["logits"]).get_concrete_function(**signature)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([call])
+    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+    interpreter = Interpreter(model_content=converter.convert())
+    interpreter.allocate_tensors()
+    (logits,) = interpreter.get_output_details()
+    for i in range(2):
+        for detail in interpreter.get_input_details():
+            value = inputs[detail["name"].split(":")[0]][i : i + 1]
+            interpreter.set_tensor(detail["index"], value)
+        interpreter.invoke()
+        found = interpreter.get_tensor(logits["index"])[0]
+        np.testing.assert_allclose(found, expected["logits"][i], atol=1e-5)
