@@ -16,6 +16,13 @@ def test_equal_scores_share_their_ranks():
     np.testing.assert_array_equal(mean_ranks(scores, targets, excluded), [2.5, 2.5, 4, 2])
 
 
+def test_a_score_that_is_not_a_number_is_no_success():
+    nan = np.nan
+    scores = np.array([[nan, nan, nan], [1, nan, 0], [nan, 2, 3]])
+    ranks = mean_ranks(scores, np.array([1, 0, 0]), np.zeros((3, 3), bool))
+    np.testing.assert_array_equal(ranks, [3.5, 2, 3.5])
+
+
 class Scorer:
     """Scores that are whole numbers, so that many are equal."""
 

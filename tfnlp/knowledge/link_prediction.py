@@ -13,7 +13,8 @@ def mean_ranks(scores, targets, excluded):
     """Return the rank of each target among the candidates of its row, (B,).
 
     Candidates that score as the target share their ranks: the rank is the mean of the best and
-    the worst (PyKEEN's realistic rank; Berrendorf et al. 2020).
+    the worst (PyKEEN's realistic rank; Berrendorf et al. 2020). A candidate or a target that
+    scores NaN never counts for the target.
 
     Args:
         scores: (B, E), higher is better.
@@ -24,7 +25,7 @@ def mean_ranks(scores, targets, excluded):
     target_scores = scores[rows, targets][:, None]
     kept = ~excluded
     kept[rows, targets] = True
-    better = ((scores > target_scores) & kept).sum(1)
+    better = (~(scores <= target_scores) & kept).sum(1)
     equal = ((scores == target_scores) & kept).sum(1)  # with the target
     return better + (1 + equal) / 2
 
