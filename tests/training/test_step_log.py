@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from typing import ClassVar
 
 import keras
 import numpy as np
@@ -13,7 +14,16 @@ from tests.training.test_resumable_fit import CONFIG, make_batches
 from tfnlp.models import AlbertConfig, build_model
 from tfnlp.tasks import Classification, Tagging
 from tfnlp.training import FineTuner, RunFolder, TrainingConfig, compile_model, fit
-from tfnlp.training.step_log import SPEED, MatrixProducts, peak_memory, product_rate, token_count
+from tfnlp.training.pretraining import Pretrainer
+from tfnlp.training.step_log import (
+    SPEED,
+    MatrixProducts,
+    StepLog,
+    peak_memory,
+    product_rate,
+    token_count,
+)
+from tfnlp.weighted_losses import cross_entropy
 
 
 @pytest.fixture(autouse=True)
@@ -127,6 +137,36 @@ def test_products_are_those_of_the_blocks_and_of_the_vocabulary(tiny_config):
     decoder = {"encoder_padding_mask": np.ones((2, 3)), "decoder_token_ids": np.ones((2, 4))}
     decoder["encoder_token_ids"] = np.ones((2, 3))
     assert float(token_count(decoder)) == 6 + 8
+
+
+class TwoLosses:
+    """An objective with two losses, by the labels' columns; -100 has no entry."""
+
+    loss_weights: ClassVar[dict] = {"first_loss": 1.0, "second_loss": 2.0}
+
+    def losses(self, labels, outputs, sample_weight=None):
+        return {
+            name: cross_entropy(labels[:, i], outputs["logits"])
+            for i, name in enumerate(self.loss_weights)
+        }
+
+
+def test_a_line_sums_the_parts_that_its_steps_have():
+    """A text may have no entity, and all steps of a line may be skipped."""
+    inputs = {"token_ids": keras.Input((1,), dtype="float32", name="token_ids")}
+    logits = keras.layers.Dense(2)(inputs["token_ids"])
+    trainer = Pretrainer(TwoLosses(), keras.Model(inputs, {"logits": logits}))
+    compile_model(TrainingConfig(learning_rate=0.0), trainer, 1)
+    trainer.step_log = StepLog(trainer)
+    trainer.step_log.run_clock(True)
+    lines = []
+    for value, labels in ((1, [0, 1]), (1, [0, -100]), (np.nan, [0, 1])):
+        trainer.train_on_batch({"token_ids": np.full((3, 1), value)}, np.array([labels] * 3))
+        lines.append(trainer.step_log.line())
+    both, one, none = lines
+    assert both["loss"] == pytest.approx(both["first_loss"] + 2 * both["second_loss"])
+    assert one["loss"] == one["first_loss"] == both["first_loss"] and "second_loss" not in one
+    assert not {"loss", "first_loss", "second_loss"} & none.keys()
 
 
 def test_rate_and_memory_are_numbers_of_this_machine():

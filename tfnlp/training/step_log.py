@@ -13,6 +13,7 @@ from tfnlp.layers import SharedEncoder
 from tfnlp.layers.attention.base_attention import BaseAttention
 from tfnlp.training.non_finite_steps import FiniteMean
 from tfnlp.training.optimizer import is_block_kernel
+from tfnlp.training.trainer import weighted_sum
 
 # A weight's product costs 2 FLOPs an entry, and twice as many in the backward pass.
 FLOPS = 6
@@ -66,8 +67,10 @@ class StepLog:
         """Return the figures since the last line, and begin anew."""
         self.run_clock(True)
         figures = {name: float(m.result()) for name, m in self.means.items() if _counts(m)}
-        if parts := self._trainer.part_weights:
-            figures["loss"] = sum(weight * figures[name] for name, weight in parts.items())
+        parts = self._trainer.part_weights or {}
+        # A part has no mean where the steps have no entry of it, such as no entity.
+        if counted := {name: weight for name, weight in parts.items() if name in figures}:
+            figures["loss"] = weighted_sum(figures, counted)
         figures["learning_rate"] = float(self._optimizer.learning_rate)
         if _counts(self.norm):
             figures["gradient_norm"] = float(self.norm.result())
