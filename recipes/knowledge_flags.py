@@ -1,9 +1,12 @@
 """Flags of a knowledge graph, and its reading."""
 
+import pathlib
+
 from absl import flags
 
 from recipes.command_line import group, no_effect
 from tfnlp import knowledge
+from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 FORMATS = ("triples", "wordnet", "conceptnet")
@@ -19,9 +22,11 @@ def define_graph_flags():
 
 
 def check_graph_flags():
-    """Raise an InputError for a language of a graph that has none."""
+    """Raise an InputError for a language or a folder that --format does not have."""
     if FLAGS.format != "conceptnet" and FLAGS["language"].present:
         raise no_effect("language", f"with --format={FLAGS.format}")
+    if FLAGS.format != "wordnet" and pathlib.Path(FLAGS.graph).is_dir():
+        raise InputError(f"--graph={FLAGS.graph} is a folder; give --format=wordnet, or a file.")
 
 
 def read_graph():

@@ -13,7 +13,7 @@ FLAGS = flags.FLAGS
 @group("Data")
 def define_classification_data_flags():
     """Define the data flags of a classifier."""
-    define_split_flags("Training file: .tsv, .csv, .json or .jsonl, or with .gz.")
+    define_split_flags("Training file: .tsv, .csv, .json or .jsonl, or with .gz; or .parquet.")
     flags.DEFINE_string("text_column", "sentence", "Column of the text.")
     flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
     flags.DEFINE_string(

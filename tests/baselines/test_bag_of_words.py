@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tfnlp.baselines import BagOfWords, NearestSpelling, make_vectorizer
-from tfnlp.baselines.bag_of_words import morphemes
+from tfnlp.baselines.korean_morphemes import morphemes
 from tfnlp.utils.errors import InputError
 
 CARS = ["a new car, used car, car review", "a friend in need is a friend indeed"]

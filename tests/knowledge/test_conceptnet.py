@@ -39,7 +39,7 @@ def test_words_of_the_language_are_entities(tmp_path):
     assert korean.entities == ["비빔밥", "음식"] and korean.triples.tolist() == [[0, 0, 1]]
 
 
-def test_malformed_lines_are_named(tmp_path):
+def test_malformed_lines_are_named(tmp_path, capsys):
     path = write(tmp_path / "assertions.gz", SAMPLE)
     with pytest.raises(InputError, match="no assertion between two words of language=fr"):
         read_conceptnet(path, "fr")
@@ -47,6 +47,7 @@ def test_malformed_lines_are_named(tmp_path):
     broken.write_text("\t".join(("/a/x", *SAMPLE[0], DETAILS)) + "\n/c/en/dog\tIsA\t/c/en/pet\n")
     with pytest.raises(InputError, match=r"broken.csv, line 2: expected five columns"):
         read_conceptnet(broken)
+    assert capsys.readouterr().err.endswith("\n")  # the bar, so that the message has its own line
     broken.write_text("\t".join(("/a/x", "IsA", *SAMPLE[0][1:], DETAILS)) + "\n")
     with pytest.raises(InputError, match="line 1"):
         read_conceptnet(broken)

@@ -45,6 +45,7 @@ def test_bad_flags_are_told_without_tensorflow(graph, tmp_path):
         "--relations=third": "--relations=third is unknown; use one of next, second",
         f"--graph={broken}": "broken.tsv, line 1: expected head, relation and tail",
         f"--graph={tmp_path} --format=wordnet": "install WordNet 3.0 (apt-get install",
+        f"--graph={tmp_path}": "is a folder; give --format=wordnet, or a file",
         "--held_out=0.001": "with --held_out=0.001, since each",
     }
     check_refusals("train_graph_vectors", [f"--graph={graph}", f"--output_dir={tmp_path}"], cases)

@@ -6,7 +6,6 @@ Decisions: docs/decisions/baselines.md.
 from .bag_of_words import BagOfWords as BagOfWords
 from .bag_of_words import NearestSpelling as NearestSpelling
 from .bag_of_words import make_vectorizer as make_vectorizer
-from .bag_of_words import morphemes as morphemes
 from .document_distances import Document as Document
 from .document_distances import DocumentIndex as DocumentIndex
 from .document_distances import centroid_distance as centroid_distance
@@ -14,6 +13,7 @@ from .document_distances import relaxed_distance as relaxed_distance
 from .document_distances import word_movers_distance as word_movers_distance
 from .glove import Glove as Glove
 from .glove import count_pairs as count_pairs
+from .korean_morphemes import morphemes as morphemes
 from .linear_classifiers import CLASSIFIERS as CLASSIFIERS
 from .linear_classifiers import LinearClassifier as LinearClassifier
 from .linear_classifiers import compare_baselines as compare_baselines

@@ -1,7 +1,6 @@
 """Bags of words, of n-grams and of morphemes, as sparse vectors."""
 
 import dataclasses
-import functools
 
 import numpy as np
 from sklearn.decomposition import TruncatedSVD
@@ -9,6 +8,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
+from tfnlp.baselines.korean_morphemes import morphemes
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.settings import check_settings, setting
 
@@ -79,24 +79,6 @@ def make_vectorizer(settings):
     return make_pipeline(
         vectorizer, TruncatedSVD(settings.lsa_dim, random_state=0), Normalizer(copy=False)
     )
-
-
-def morphemes(text):
-    """Return the morphemes of a Korean text in order, by kiwipiepy, split where one has a space.
-
-    Raises:
-        InputError: if kiwipiepy is not installed.
-    """
-    return [part for token in _kiwi().tokenize(text) for part in token.form.split()]
-
-
-@functools.cache
-def _kiwi():
-    try:
-        import kiwipiepy
-    except ImportError:
-        raise InputError("unit=morphemes needs kiwipiepy: pip install 'tfnlp[words]'.") from None
-    return kiwipiepy.Kiwi(num_workers=1)
 
 
 class NearestSpelling:

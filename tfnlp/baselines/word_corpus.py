@@ -9,7 +9,7 @@ import tempfile
 
 import numpy as np
 
-from tfnlp.baselines.bag_of_words import morphemes
+from tfnlp.baselines.korean_morphemes import morphemes
 from tfnlp.utils.errors import InputError, unknown_name
 from tfnlp.utils.progress import progress_bar
 

@@ -20,12 +20,12 @@ def read_conceptnet(path, language="en"):
     Raises:
         InputError: if a line is malformed, or no assertion is in the language.
     """
-    triples = (
-        triple
-        for number, line in progress_bar(read_lines(path), desc="assertions", unit="line")
-        if (triple := _read_assertion(line, language, f"{path}, line {number}"))
-    )
-    graph = KnowledgeGraph.from_names(triples)
+    with progress_bar(read_lines(path), desc="assertions", unit="line") as lines:
+        graph = KnowledgeGraph.from_names(
+            triple
+            for number, line in lines
+            if (triple := _read_assertion(line, language, f"{path}, line {number}"))
+        )
     if not graph.entities:
         raise InputError(f"{path} has no assertion between two words of language={language}.")
     return graph
