@@ -150,8 +150,5 @@ def named_vectors(graph, vectors):
         if name in vectors:
             lemmas[lemma] = ids.setdefault(name, len(ids) + 1)
     if not lemmas:
-        raise InputError(
-            f"None of the {len(vectors)} vectors, such as {vectors.words[0]}, is of an entity of "
-            f"the graph, such as {graph.entities[0]}; give vectors that were trained on it."
-        )
+        raise graph.without_vectors(vectors)
     return lemmas, np.stack([vectors[name] for name in ids])
