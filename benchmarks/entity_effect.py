@@ -2,7 +2,7 @@
 
     python -m benchmarks.entity_effect --model_dir=MINILM --num_layers=2 --task=classifier \\
         --train=train.tsv --dev=dev.tsv --entity_vectors=runs/graph/entities.bin \\
-        --wordnet=/usr/share/wordnet --output_dir=runs/entities
+        --graph=/usr/share/wordnet --format=wordnet --output_dir=runs/entities
 
 All start from the first layers of the same BERT, with the same batches and schedule for each seed:
 `text` reads the text alone, `entities` the vectors of its entities too, `shuffled` those of other
@@ -17,19 +17,19 @@ import pathlib
 from absl import flags
 
 from benchmarks import finetune_parity
-from recipes import entity_flags, entry_point
+from recipes import entry_point, knowledge_flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("num_layers", None, "First layers of the model to keep; all if not given.", 1)
 flags.DEFINE_bool("control", True, "Also read the vectors of other entities.")
 flags.DEFINE_string("corpus", None, "File of texts, to denoise entities on before.")
 flags.DEFINE_integer("steps", 100, "Steps of denoising.", 1)
-entity_flags.define_flags()
+knowledge_flags.define_entity_flags()
 flags.mark_flag_as_required("entity_vectors")
 
 
 def main():
-    entities = entity_flags.read_entities()
+    entities = knowledge_flags.read_entities()
     entry_point.load_tensorflow()
     import numpy as np
 
@@ -68,8 +68,8 @@ def start(entities, task):
 
     model, _ = finetune_parity.load_start(task)
     model = make_student(model, FLAGS.num_layers, layer_map="first")
-    tokenizer = entity_flags.find_entities(load_tokenizer(FLAGS.model_dir), entities)
-    return entity_flags.add_entities(model, entities), tokenizer
+    tokenizer = knowledge_flags.find_entities(load_tokenizer(FLAGS.model_dir), entities)
+    return knowledge_flags.add_entities(model, entities), tokenizer
 
 
 def load_denoised(entities, task):

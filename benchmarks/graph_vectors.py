@@ -1,6 +1,7 @@
 """Link prediction on WordNet by TransE, DistMult and RotatE, and by PyKEEN's TransE.
 
-    python -m benchmarks.graph_vectors --wordnet=/usr/share/wordnet --output_dir=runs/graph_vectors
+    python -m benchmarks.graph_vectors --graph=/usr/share/wordnet --format=wordnet \\
+        --output_dir=runs/graph_vectors
 
 The graph is that of six relations among the synsets that have the most of them. All methods train
 on the same triples and are scored on the same held-out ones, PyKEEN's model by PyKEEN's own
@@ -12,17 +13,17 @@ import statistics
 
 from absl import flags
 
-from recipes import entry_point
+from recipes import entry_point, knowledge_flags
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("wordnet", None, "Folder of WordNet's database files.")
+knowledge_flags.define_graph_flags()
 flags.DEFINE_string("output_dir", None, "Folder to write graph_vectors.json into.")
 flags.DEFINE_integer("max_entities", 12_000, "Synsets.", 1)
 flags.DEFINE_float("held_out", 0.05, "Share of the triples to score on.", 0, 1)
 flags.DEFINE_integer("split_seed", 0, "Seed of the split.", 0)
 flags.DEFINE_integer("epochs", 60, "Passes over the triples.", 1)
 flags.DEFINE_integer("seeds", 3, "Seeds.", 1)
-flags.mark_flags_as_required(["wordnet", "output_dir"])
+flags.mark_flags_as_required(["graph", "output_dir"])
 
 RELATIONS = [
     *("hypernym", "instance_hypernym", "part_meronym", "member_meronym"),
@@ -37,7 +38,7 @@ def main():
     from tfnlp import knowledge
     from tfnlp.utils.files import write_json
 
-    graph = knowledge.read_wordnet(FLAGS.wordnet)
+    graph = knowledge_flags.read_graph()
     graph = knowledge.select_triples(graph, RELATIONS, FLAGS.max_entities)
     split = knowledge.hold_out(graph, FLAGS.held_out, FLAGS.split_seed)
     print(len(graph.entities), "entities,", *map(len, split), "triples", flush=True)

@@ -1,8 +1,8 @@
 """KagNet beside the chooser whose vectors of texts it takes, and beside the vectors alone.
 
     python -m benchmarks.kagnet --choosers=runs/plain0/best,runs/plain1/best \\
-        --train=codah/train.tsv --dev=codah/dev.tsv --test=codah/test.tsv --wordnet=wordnet \\
-        --entity_vectors=vectors.bin
+        --train=codah/train.tsv --dev=codah/dev.tsv --test=codah/test.tsv \\
+        --graph=/usr/share/wordnet --format=wordnet --entity_vectors=vectors.bin
 
 The seed of all that is trained on a chooser is its place in the list, after --first_seed. Prints
 the accuracies of the chooser, of a score of its vectors trained anew, and of a KagNet with the
@@ -14,20 +14,22 @@ import dataclasses
 import numpy as np
 from absl import app, flags
 
-from tfnlp.baselines import WordVectors
+from recipes import knowledge_flags
 from tfnlp.configs import KagNetConfig
-from tfnlp.knowledge import SchemaGraphs, concept_vectors, read_wordnet
+from tfnlp.knowledge import concept_vectors
 from tfnlp.tasks import read_choices
 from tfnlp.training import ChoiceReader, path_figures, train_kagnet
 
 FLAGS = flags.FLAGS
 SPLITS = ("train", "dev", "test")
 flags.DEFINE_list("choosers", None, "Folders of choosers from finetune_chooser.")
-for name in (*SPLITS, "wordnet", "entity_vectors"):
+knowledge_flags.define_graph_flags()
+knowledge_flags.define_mention_flags("; random ones if not given.")
+for name in SPLITS:
     flags.DEFINE_string(name, None, "As in train_kagnet.")
 flags.DEFINE_integer("epochs", KagNetConfig.epochs, "Epochs of a KagNet.")
 flags.DEFINE_integer("first_seed", 0, "Seed of what is trained on the first chooser.")
-flags.mark_flags_as_required(["choosers", *SPLITS, "wordnet"])
+flags.mark_flags_as_required(["choosers", *SPLITS, "graph"])
 
 
 def show(seed, variant, accuracies):
@@ -45,17 +47,14 @@ def chooser_accuracy(reader, vectors, labels):
 def main(_):
     config = KagNetConfig(epochs=FLAGS.epochs)
     alone = dataclasses.replace(config, max_edges=0, max_pairs=1, max_paths=1)
-    graph = read_wordnet(FLAGS.wordnet)
-    vectors = FLAGS.entity_vectors and WordVectors.load(FLAGS.entity_vectors)
-    table = concept_vectors(graph, vectors)
+    graph = knowledge_flags.read_graph()
+    table = concept_vectors(graph, knowledge_flags.read_vectors())
     splits = {name: read_choices(FLAGS[name].value) for name in SPLITS}
     labels = {name: choices.labels for name, choices in splits.items()}
     arrays = {}
     for seed, folder in enumerate(FLAGS.choosers, FLAGS.first_seed):
         readers = {
-            kind: ChoiceReader(
-                folder, SchemaGraphs(graph, kind.max_edges, kind.max_pairs, kind.max_paths)
-            )
+            kind: ChoiceReader(folder, knowledge_flags.make_schema_graphs(graph, kind))
             for kind in (config, alone)
         }
         for kind, reader in () if arrays else readers.items():

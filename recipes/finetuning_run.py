@@ -2,7 +2,7 @@
 
 from absl import flags
 
-from recipes import compression_flags, entity_flags, model_flags, training_flags
+from recipes import compression_flags, knowledge_flags, model_flags, training_flags
 from recipes.command_line import group
 from tfnlp import training
 from tfnlp.training.published_settings import FINE_TUNING
@@ -17,7 +17,7 @@ def define_flags():
     model_flags.define_embeddings_flag()
     training_flags.define_training_flags(epochs=3, learning_rate=5e-5)
     training_flags.define_recipe_flag(FINE_TUNING)
-    entity_flags.define_flags()
+    knowledge_flags.define_entity_flags()
     define_adversarial_flags()
     compression_flags.define_training_flags()
 
@@ -59,13 +59,13 @@ def finetune(task, texts, train, dev, test):
     """
     if not FLAGS.model_dir:
         model_flags.check_head(task)
-    entities = entity_flags.read_entities()
+    entities = knowledge_flags.read_entities()
     config, run = training_flags.start_run()
     with training.make_strategy(FLAGS.strategy).scope():
         model, tokenizer = model_flags.make_model(task, texts)
         model_flags.keep_tokenizer(run, tokenizer)
-        tokenizer = entity_flags.find_entities(tokenizer, entities)
-        model = entity_flags.add_entities(model, entities)
+        tokenizer = knowledge_flags.find_entities(tokenizer, entities)
+        model = knowledge_flags.add_entities(model, entities)
         model_flags.check_fit(model, tokenizer)
         regularizer = make_regularizer(model, task)
         with compression_flags.rounding(model):

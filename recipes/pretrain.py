@@ -37,8 +37,8 @@ from absl import flags, logging
 
 from recipes import (
     data_flags,
-    entity_flags,
     entry_point,
+    knowledge_flags,
     model_flags,
     objective_flags,
     training_flags,
@@ -98,7 +98,7 @@ def define_step_flags():
 objective_flags.define_flags()
 define_corpus_flags()
 model_flags.define_model_flags()
-entity_flags.define_flags()
+knowledge_flags.define_entity_flags()
 training_flags.define_training_flags(epochs=1, learning_rate=1e-4)
 training_flags.define_recipe_flag(PRETRAINING)
 define_step_flags()
@@ -157,13 +157,13 @@ def read_start(objective, entities):
 
     Args:
         objective: see `tfnlp.objectives`.
-        entities: from `entity_flags.read_entities`.
+        entities: from `knowledge_flags.read_entities`.
 
     Raises:
         InputError: if the flags, the config or the tokenizer do not fit the objective.
     """
     config, tokenizer = model_flags.read_start(read_texts, writes=FLAGS.objective == "causal_lm")
-    tokenizer = entity_flags.find_entities(tokenizer, entities)
+    tokenizer = knowledge_flags.find_entities(tokenizer, entities)
     check_memory(config)
     if config.recurrent and FLAGS.objective == "causal_lm":
         # The memory of a recurrent network is its state.
@@ -202,7 +202,7 @@ def read_corpus(paths, tokenizer, weights=None):
 
 def main():
     settings = check_flags()
-    entities = entity_flags.read_entities()
+    entities = knowledge_flags.read_entities()
     config, run = training_flags.start_run()
     with training.make_strategy(FLAGS.strategy).scope():
         objective, model_config, tokenizer = read_start(settings.objective(), entities)
@@ -215,7 +215,7 @@ def main():
             block_size=FLAGS.block_size,
         )
         started = {
-            name: entity_flags.add_entities(model, entities) for name, model in started.items()
+            name: knowledge_flags.add_entities(model, entities) for name, model in started.items()
         }
         pooler = None
         if FLAGS.model_dir and objective.head == "masked_lm":

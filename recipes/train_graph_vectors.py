@@ -31,7 +31,7 @@ flags.DEFINE_integer("split_seed", 0, "Seed of the draw of --held_out.", 0)
 flags.DEFINE_string("output_dir", None, "Folder to write the vectors into.")
 flags.DEFINE_enum("method", "transe", list(knowledge.METHODS), "Method.")
 dataclass_flags.define_choice(knowledge.METHODS)
-flags.mark_flag_as_required("output_dir")
+flags.mark_flags_as_required(["graph", "output_dir"])
 
 
 def main():
@@ -40,7 +40,6 @@ def main():
     dataclass_flags.refuse_others(settings, knowledge.METHODS.values(), where)
     if settings.loss == "margin" and FLAGS["temperature"].present:
         raise no_effect("temperature", "with --loss=margin")
-    knowledge_flags.check_graph_flags()
     if FLAGS.dev:
         refuse_beside(["held_out", "split_seed"], "--dev")
     folder = pathlib.Path(FLAGS.output_dir)

@@ -15,7 +15,7 @@ from absl import flags, logging
 
 from recipes import data_flags, dataclass_flags, entry_point, knowledge_flags, task_flags
 from recipes.command_line import check_output, refuse_beside, refuse_without
-from tfnlp import baselines, checkpoints, knowledge, plots, training
+from tfnlp import checkpoints, knowledge, plots, training
 from tfnlp.configs import KagNetConfig
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable, write_json
@@ -25,23 +25,18 @@ flags.DEFINE_string("chooser_dir", None, "Folder of a chooser from finetune_choo
 task_flags.define_chooser_flags()
 data_flags.define_split_flags()
 knowledge_flags.define_graph_flags()
-flags.DEFINE_string(
-    "entity_vectors",
-    None,
-    "Vectors of the graph's entities in word2vec's format; random ones, which tell them apart and "
-    "no more, if not given.",
+knowledge_flags.define_mention_flags(
+    "; random ones, which tell them apart and no more, if not given."
 )
-flags.DEFINE_bool("morphemes", False, "Look Korean texts up by morphemes (kiwipiepy).")
 dataclass_flags.define(KagNetConfig)
 flags.DEFINE_string("output_dir", None, "Folder of the model and its figures.")
 flags.DEFINE_string("picture", None, "Picture (.png) of the paths of a question of --dev.")
 flags.DEFINE_integer("picture_question", 0, "Number of that question, from 0.", 0)
-flags.mark_flags_as_required(["chooser_dir", "output_dir"])
+flags.mark_flags_as_required(["chooser_dir", "graph", "output_dir"])
 
 
 def check_flags(dev):
     """Raise an InputError for flags that do not fit, or a folder that holds no chooser."""
-    knowledge_flags.check_graph_flags()
     refuse_without(["picture_question"], "picture")
     if FLAGS.entity_vectors:
         refuse_beside(["concept_dim"], "entity_vectors, which have their own")
@@ -74,11 +69,8 @@ def main():
     check_flags(dev)
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "figures.json")
-    vectors = FLAGS.entity_vectors and baselines.WordVectors.load(FLAGS.entity_vectors)
-    graph = knowledge_flags.read_graph()
-    sizes = config.max_edges, config.max_pairs, config.max_paths
-    split = baselines.morphemes if FLAGS.morphemes else knowledge.split_words
-    schema_graphs = knowledge.SchemaGraphs(graph, *sizes, split=split)
+    vectors, graph = knowledge_flags.read_vectors(), knowledge_flags.read_graph()
+    schema_graphs = knowledge_flags.make_schema_graphs(graph, config)
     table = knowledge.concept_vectors(graph, vectors, config.concept_dim, config.seed)
     entry_point.load_tensorflow()
     reader = training.ChoiceReader(FLAGS.chooser_dir, schema_graphs)

@@ -1,5 +1,7 @@
 """Small backbones of keras-hub, and a comparison of models with them."""
 
+import json
+
 import keras_hub
 import numpy as np
 
@@ -28,6 +30,14 @@ FAMILIES = {
     "xlnet": ("XLNet", SIZES),
     "gpt2": ("GPT2", PLACES),
 }
+
+
+LINES = [
+    "A fine film, not dull at all!",
+    "the plot is believable ... and the end isn't.",
+    "정말 재미있는 영화예요. 지루하지 않다!",
+    "3시간짜리 film을 (두 번) 봤다, 좋다",
+]
 
 
 def backbone(name):
@@ -77,3 +87,9 @@ def check_states(ours, theirs, pooled, length=LENGTH):
     near(found["sequence_output"] * real, expected["sequence_output"] * real, 1e-5)
     if pooled:
         near(found["pooled_output"], expected["pooled_output"], 1e-5)
+
+
+def change_json(path, change):
+    fields = json.loads(path.read_text())
+    change(fields)
+    path.write_text(json.dumps(fields))

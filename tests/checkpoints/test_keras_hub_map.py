@@ -1,20 +1,18 @@
 """Presets that keras-hub wrote, and folders of ours that keras-hub reads."""
 
-import io
-import json
-
 import keras
 import keras_hub
 import numpy as np
 import pytest
-import sentencepiece
 from huggingface_hub import constants
 
 from tests.checkpoints.keras_hub_backbones import (
     FAMILIES,
+    LINES,
     PLACES,
     SIZES,
     backbone,
+    change_json,
     check_states,
     make_inputs,
     randomized,
@@ -31,7 +29,7 @@ from tfnlp.models import (
     RobertaConfig,
     build_model,
 )
-from tfnlp.text import load_tokenizer, train_byte_level_bpe, train_wordpiece
+from tfnlp.text import load_tokenizer, train_wordpiece
 from tfnlp.utils import hub
 from tfnlp.utils.errors import InputError
 
@@ -73,12 +71,7 @@ def test_a_classifier_comes_with_its_head(name, tmp_path):
     expected = theirs({x.name: inputs[x.name] for x in theirs.inputs})
     near(load_model(tmp_path, "classifier")(inputs)["logits"], expected, 1e-5)
     # Other heads start from the same encoder.
-    states = theirs.backbone({x.name: inputs[x.name] for x in theirs.inputs})
-    states = states["sequence_output"] if isinstance(states, dict) else states
-    found = load_model(tmp_path, "tagger", 5)(inputs)
-    assert found["logits"].shape[-1] == 5
-    real = inputs["padding_mask"][..., None]
-    near(found["sequence_output"] * real, states * real, 1e-5)
+    check_states(load_model(tmp_path, "tagger", 5), theirs.backbone, pooled=False)
 
 
 def test_gpt2_comes_with_its_tied_output(tmp_path):
@@ -121,12 +114,6 @@ def test_keras_hub_has_no_way_to_read_the_others(tmp_path):
         keras_hub.models.Backbone.from_preset(str(tmp_path))
 
 
-def change_json(path, change):
-    fields = json.loads(path.read_text())
-    change(fields)
-    path.write_text(json.dumps(fields))
-
-
 def test_other_presets_are_one_sentence(tmp_path):
     theirs = backbone("bert")
     config, weights = tmp_path / "config.json", tmp_path / "model.weights.h5"
@@ -162,97 +149,6 @@ def test_half_precision_is_read_as_it_is(tmp_path):
     np.testing.assert_array_equal(kernel, expected)
 
 
-# Tokenizers
-
-LINES = [
-    "A fine film, not dull at all!",
-    "the plot is believable ... and the end isn't.",
-    "정말 재미있는 영화예요. 지루하지 않다!",
-    "3시간짜리 film을 (두 번) 봤다, 좋다",
-]
-
-
-def ids_of(tokenizer, texts, frame):
-    rows = [e.token_ids for e in tokenizer.encode(texts)]
-    return [row[1:-1] if frame else row for row in rows]
-
-
-def check_tokenizer(theirs, folder, frame=True):
-    theirs.save_to_preset(folder)
-    tokenizer = load_tokenizer(folder)
-    found = ids_of(tokenizer, LINES, frame)
-    assert found == [[int(i) for i in theirs(line)] for line in LINES]
-    assert tokenizer.vocabulary_size == theirs.vocabulary_size()
-    assert len({i for row in found for i in row}) > 30
-    return tokenizer
-
-
-@pytest.mark.parametrize("stem", ["Bert", "DistilBert", "Electra"])
-def test_wordpiece_assets(stem, tmp_path):
-    vocabulary = train_wordpiece(LINES * 3, 200).vocabulary
-    make = getattr(keras_hub.models, f"{stem}Tokenizer")
-    check_tokenizer(make(vocabulary=vocabulary, lowercase=True), tmp_path)
-    cased = train_wordpiece(LINES * 3, 200, lowercase=False).vocabulary
-    loaded = check_tokenizer(make(vocabulary=cased, lowercase=False), tmp_path)
-    assert not loaded.lowercase and loaded.strip_accents is False
-
-
-@pytest.mark.parametrize(("stem", "family"), [("Roberta", "roberta"), ("GPT2", "gpt2")])
-def test_byte_level_bpe_assets(stem, family, tmp_path):
-    train_byte_level_bpe(LINES * 3, 400, family).save(tmp_path / "ours")
-    vocabulary = json.loads((tmp_path / "ours" / "vocab.json").read_text())
-    lines = (tmp_path / "ours" / "merges.txt").read_text().splitlines()[1:]
-    make = getattr(keras_hub.models, f"{stem}Tokenizer")
-    tokenizer = make(vocabulary=vocabulary, merges=lines)
-    check_tokenizer(tokenizer, tmp_path / "theirs", frame=family == "roberta")
-
-
-@pytest.mark.parametrize("stem", ["Albert", "DebertaV3"])
-def test_sentencepiece_assets(stem, tmp_path):
-    pad, unknown = ("<pad>", "<unk>") if stem == "Albert" else ("[PAD]", "[UNK]")
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(LINES * 3),
-        model_writer=model,
-        vocab_size=120,
-        hard_vocab_limit=False,
-        pad_id=0,
-        pad_piece=pad,
-        unk_id=1,
-        unk_piece=unknown,
-        bos_id=2,
-        bos_piece="[CLS]",
-        eos_id=3,
-        eos_piece="[SEP]",
-        user_defined_symbols=["[MASK]"] if stem == "Albert" else [],
-        minloglevel=2,
-    )
-    make = getattr(keras_hub.models, f"{stem}Tokenizer")
-    tokenizer = check_tokenizer(make(proto=model.getvalue()), tmp_path)
-    assert tokenizer.token_id("[MASK]") == make(proto=model.getvalue()).mask_token_id
-
-
-SETTINGS = {
-    "split": False,
-    "special_tokens_in_strings": True,
-    "suffix_indicator": "@@",
-    "oov_token": "<unk>",
-    "add_eos": True,
-}
-
-
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_settings_that_give_other_ids_are_refused_by_name(setting, tmp_path):
-    vocabulary = train_wordpiece(LINES * 3, 200).vocabulary
-    keras_hub.models.BertTokenizer(vocabulary=vocabulary).save_to_preset(tmp_path)
-    load_tokenizer(tmp_path)
-    path = tmp_path / "tokenizer.json"
-    change_json(path, lambda fields: fields["config"].update({setting: SETTINGS[setting]}))
-    message = f"tokenizer.json: {setting}={SETTINGS[setting]!r} is not supported, only "
-    with pytest.raises(InputError, match=message):
-        load_tokenizer(tmp_path)
-
-
 def test_a_preset_pads_with_what_its_tokenizer_pads_with(tmp_path):
     theirs = backbone("bert")
     theirs.save_to_preset(tmp_path)
@@ -273,21 +169,6 @@ def test_a_preset_pads_with_what_its_tokenizer_pads_with(tmp_path):
     ours = load_model(tmp_path)
     assert ours.text_config.pad_token_id == 3 == load_tokenizer(tmp_path).pad_token_id
     check_states(ours, theirs, pooled=False)
-
-
-def test_a_tokenizer_of_another_class_is_named(tmp_path):
-    (tmp_path / "assets" / "tokenizer").mkdir(parents=True)
-    fields = {"class_name": "GemmaTokenizer", "config": {}}
-    (tmp_path / "tokenizer.json").write_text(json.dumps(fields))
-    with pytest.raises(InputError, match="the class GemmaTokenizer is none that tfnlp reads"):
-        load_tokenizer(tmp_path)
-    fields["class_name"] = "BertTokenizer"
-    (tmp_path / "tokenizer.json").write_text(json.dumps(fields))
-    with pytest.raises(InputError, match=r"assets/tokenizer/vocabulary\.txt does not exist"):
-        load_tokenizer(tmp_path)
-
-
-# Names
 
 
 @pytest.fixture

@@ -15,7 +15,9 @@ from tfnlp.knowledge import (
     read_wordnet,
 )
 from tfnlp.models import build_model, with_entities
-from tfnlp.text import LengthBatches, load_tokenizer, train_tokenizer
+from tfnlp.text import LengthBatches, WordPieceTokenizer, load_tokenizer, train_tokenizer
+from tfnlp.text.tokenizer_files import save_tokenizer
+from tfnlp.text.wordpiece import FIRST_TOKENS
 from tfnlp.utils.errors import InputError
 
 ENTITIES = {"film": 1, "fine plot": 2, "believable": 3, "unbelievable plot": 4, "좋다": 5}
@@ -60,8 +62,8 @@ def test_all_ways_to_encode_give_entities(finding, tokenizer):
     assert rows.fingerprint() != plain.fingerprint()
     words = finding.encode_words([["the", "film"]], 10)
     windows = finding.encode_windows(["film"], ["a fine plot"], 10, 2)
-    assert words.entity_ids.tolist() == [0, 0, 1, 0]
-    assert windows.entity_ids.tolist() == [0, 1, 0, 0, 2, 0, 0]
+    assert words.further["entity_ids"].ids.tolist() == [0, 0, 1, 0]
+    assert windows.further["entity_ids"].ids.tolist() == [0, 1, 0, 0, 2, 0, 0]
     batches = LengthBatches(rows, 2, fixed_length=6)
     inputs, signature = batches.batch(np.arange(2))[0], batches.signature()[0]
     assert inputs.keys() == signature.keys() and inputs["entity_ids"].shape == (2, 6)
@@ -109,3 +111,19 @@ def test_the_small_wordnet_of_tests_is_read(tmp_path):
     graph = read_wordnet(write_wordnet(tmp_path / "w", ["thing", "film", "hot_dog"]))
     assert graph.entities == ["thing.n.01", "film.n.01", "hot_dog.n.01"]
     assert graph.lemmas["hot dog"] == [2]
+
+
+@pytest.mark.parametrize("lowercase", [False, True])  # which decomposes Hangul
+def test_korean_is_looked_up_by_morphemes(lowercase, tmp_path):
+    pytest.importorskip("kiwipiepy")
+    pieces = WordPieceTokenizer([*FIRST_TOKENS, "x"], lowercase).split_words("배우 영화를")
+    vocabulary = [*FIRST_TOKENS, *pieces]
+    tokenizer = WordPieceTokenizer(vocabulary, lowercase)
+    entities = {"영화": 1, "배우": 2, "를": 3}
+    finding = EntityTokenizer.of(tokenizer, entities, by_morphemes=True)
+    assert finding.encode(["배우 영화를"]).further["entity_ids"].ids.tolist() == [0, 2, 1, 0]
+    plain = EntityTokenizer.of(tokenizer, entities)
+    assert plain.encode(["배우 영화를"]).further["entity_ids"].ids.tolist() == [0, 2, 0, 0]
+    save_tokenizer(finding, tmp_path)
+    loaded = EntityTokenizer.from_folder(tmp_path)
+    assert loaded.encode(["배우 영화를"]).further["entity_ids"].ids.tolist() == [0, 2, 1, 0]

@@ -9,6 +9,7 @@ import tensorflow as tf
 import torch
 from ai_edge_litert.interpreter import Interpreter
 
+from distill.export.conversion import to_tflite
 from tests.layers.witnesses import rand, weight
 from tfnlp.knowledge import KnowledgeGraph, SchemaGraphs
 from tfnlp.models import KagNetConfig, build_kagnet
@@ -139,20 +140,16 @@ def test_saves_and_converts_to_builtins(kagnet, tmp_path):
     loaded = keras.models.load_model(tmp_path / "kagnet.keras")
     expected = model(inputs)
     np.testing.assert_array_equal(loaded(inputs)["logits"], expected["logits"])
-    signature = {
-        name: tf.TensorSpec((1, *x.shape[1:]), "int32" if name != "text" else "float32", name)
+    specs = [
+        tf.TensorSpec((1, *x.shape[1:]), "int32" if name != "text" else "float32", name)
         for name, x in inputs.items()
-    }
-    call = tf.function(lambda **x: model(x)["logits"]).get_concrete_function(**signature)
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([call])
-    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-    interpreter = Interpreter(model_content=converter.convert())
-    interpreter.allocate_tensors()
-    (logits,) = interpreter.get_output_details()
+    ]
+
+    def run(*tensors):
+        return {"logits": model(dict(zip(inputs, tensors, strict=True)))["logits"]}
+
+    content = to_tflite(model, {"serving_default": (run, specs)}, "float32")
+    signature = Interpreter(model_content=content).get_signature_runner()
     for i in range(2):
-        for detail in interpreter.get_input_details():
-            value = inputs[detail["name"].split(":")[0]][i : i + 1]
-            interpreter.set_tensor(detail["index"], value)
-        interpreter.invoke()
-        found = interpreter.get_tensor(logits["index"])[0]
+        found = signature(**{name: x[i : i + 1] for name, x in inputs.items()})["logits"][0]
         np.testing.assert_allclose(found, expected["logits"][i], atol=1e-5)

@@ -5,7 +5,8 @@ import pytest
 
 from tfnlp.text import SpellingTokenizer, WordPieceTokenizer, load_tokenizer, train_tokenizer
 from tfnlp.text.batches import LengthBatches
-from tfnlp.text.spelling import FIRST_TOKENS, narrow, spell
+from tfnlp.text.encoding import narrow
+from tfnlp.text.spelling import FIRST_TOKENS, spell
 from tfnlp.utils.errors import InputError
 
 TEXTS = ["a fine film, a film", "정말 좋은 영화 , 정말", "a plot"]

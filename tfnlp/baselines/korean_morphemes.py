@@ -19,5 +19,5 @@ def _kiwi():
     try:
         import kiwipiepy
     except ImportError:
-        raise InputError("unit=morphemes needs kiwipiepy: pip install 'tfnlp[words]'.") from None
+        raise InputError("Morphemes need kiwipiepy: pip install 'tfnlp[words]'.") from None
     return kiwipiepy.Kiwi(num_workers=1)

@@ -1,9 +1,7 @@
 """Folder format of ELMo with tfnlp's names; `transformers` lacks it."""
 
-import dataclasses
-
 from tfnlp.checkpoints.family import Family, of_head
-from tfnlp.checkpoints.recurrent_map import cell_weights, same
+from tfnlp.checkpoints.recurrent_map import cell_weights, own_fields, same, with_tuples
 from tfnlp.configs import ElmoConfig
 
 ENCODER = (
@@ -30,24 +28,11 @@ TASK = of_head(
         *same("classifier/kernel", "classifier/bias"),
     )
 )
-
-
-def _fields():
-    """Return {their field: ours}: equal names, except for `vocab_size`."""
-    names = {field.name: field.name for field in dataclasses.fields(ElmoConfig)}
-    names["vocab_size"] = names.pop("vocabulary_size")
-    return names
-
-
-def _decode(ours, fields):
-    return ours | {"filters": tuple(ours["filters"])} if "filters" in ours else ours
-
-
 ELMO = Family(
     model_type="elmo",
     config=ElmoConfig,
     prefix="elmo.",
-    fields=_fields(),
+    fields=own_fields(ElmoConfig),
     encoder=ENCODER,
     heads={
         "classifier": TASK,
@@ -60,7 +45,7 @@ ELMO = Family(
         "tagger": "ElmoForTokenClassification",
         "bidirectional_lm": "ElmoForLM",
     },
-    decode=_decode,
+    decode=with_tuples,
     # Tensors of the other heads.
     unread=("lm_output.", "word_embeddings.", "mix.", "task_", "classifier."),
 )

@@ -40,6 +40,11 @@ def own_fields(config):
     return names
 
 
+def with_tuples(ours, fields):
+    """Return the fields of a config with tuples for the lists of JSON."""
+    return {name: tuple(x) if isinstance(x, list) else x for name, x in ours.items()}
+
+
 def _decode(ours, fields):
     # A field that is null means the default.
     return ours | {"attention": None} if ours.get("attention") == "none" else ours

@@ -1,16 +1,10 @@
 """Folder format of convolutional networks and bags with tfnlp's names."""
 
 from tfnlp.checkpoints.family import Family, of_head
-from tfnlp.checkpoints.recurrent_map import own_fields, same
+from tfnlp.checkpoints.recurrent_map import own_fields, same, with_tuples
 from tfnlp.configs import BagConfig, TextCnnConfig
 
 _CLASSIFIER = of_head(same("classifier/kernel", "classifier/bias"))
-
-
-def _decode(ours, fields):
-    if "filter_widths" in ours:
-        ours["filter_widths"] = tuple(ours["filter_widths"])
-    return ours
 
 
 def _family(config, stem, *paths):
@@ -26,7 +20,7 @@ def _family(config, stem, *paths):
             "classifier": f"{stem}ForSequenceClassification",
             "chooser": f"{stem}ForMultipleChoice",
         },
-        decode=_decode,
+        decode=with_tuples,
     )
 
 

@@ -1,13 +1,18 @@
 """WordPiece tokenizer that finds the entities of a text."""
 
 import dataclasses
+import functools
 import pathlib
+import unicodedata
+from typing import ClassVar
 
 import numpy as np
 
+from tfnlp.baselines import morphemes
 from tfnlp.knowledge.graph import KnowledgeGraph
 from tfnlp.knowledge.mentions import find_mentions
 from tfnlp.text import load_tokenizer
+from tfnlp.text.encoding import FurtherInput
 from tfnlp.text.tokenizer_files import read_family, read_token_lines
 from tfnlp.text.wordpiece import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
@@ -24,18 +29,22 @@ class EntityTokenizer(WordPieceTokenizer):
     Args:
         vocabulary, options: as in `WordPieceTokenizer`.
         entities: {lemma: id of its entity, from 1 on}.
+        by_morphemes: whether mentions are Korean morphemes, of which each stands at the first
+            piece of its word, and the first one where there are several.
     """
 
     family = "knowledge_bert"
+    fields: ClassVar = WordPieceTokenizer.fields | {"by_morphemes": "by_morphemes"}
 
-    def __init__(self, vocabulary, entities, **options):
+    def __init__(self, vocabulary, entities, by_morphemes=False, **options):
         super().__init__(vocabulary, **options)
+        self.by_morphemes = by_morphemes
         self.entities = entities
         lemmas = {lemma: [entity] for lemma, entity in entities.items()}
         self._dictionary = KnowledgeGraph([], [], np.zeros((0, 3), "int32"), lemmas)
 
     @classmethod
-    def of(cls, tokenizer, entities):
+    def of(cls, tokenizer, entities, by_morphemes=False):
         """Build the tokenizer of a `WordPieceTokenizer` and a dictionary of entities.
 
         Raises:
@@ -45,8 +54,8 @@ class EntityTokenizer(WordPieceTokenizer):
             raise InputError(
                 f"A {type(tokenizer).__name__} finds no entities; give a model with WordPiece."
             )
-        options = {name: getattr(tokenizer, name) for name in cls.fields.values()}
-        return cls(tokenizer.vocabulary, entities, **options)
+        options = {name: getattr(tokenizer, name) for name in WordPieceTokenizer.fields.values()}
+        return cls(tokenizer.vocabulary, entities, by_morphemes, **options)
 
     @classmethod
     def _read(cls, folder, family):
@@ -76,8 +85,8 @@ class EntityTokenizer(WordPieceTokenizer):
         return self._with_entities(super()._encode_as_windows(*args, **kwargs))
 
     def _with_entities(self, encodings):
-        entity_ids = self.entity_ids(encodings.token_ids)
-        return dataclasses.replace(encodings, entity_ids=entity_ids)
+        entity_ids = FurtherInput(self.entity_ids(encodings.token_ids))
+        return dataclasses.replace(encodings, further={"entity_ids": entity_ids})
 
     def entity_ids(self, token_ids):
         """Return the entity of each token, 0 for none, in the shape of the ids: int32.
@@ -92,10 +101,22 @@ class EntityTokenizer(WordPieceTokenizer):
             else:
                 words.append(piece)
                 places.append(place)
+        # A tokenizer that strips accents has decomposed Hangul.
+        words = [unicodedata.normalize("NFC", word) for word in words]
+        if self.by_morphemes:
+            parts = [_morphemes(word) for word in words]
+            words = [part for word in parts for part in word]
+            places = np.repeat(places, [len(word) for word in parts])
         entity_ids = np.zeros(np.size(token_ids), "int32")
-        for start, _, entity in find_mentions(words, self._dictionary):
+        for start, _, entity in reversed(find_mentions(words, self._dictionary)):
             entity_ids[places[start]] = entity
         return entity_ids.reshape(np.shape(token_ids))
+
+
+@functools.lru_cache(100_000)
+def _morphemes(word):
+    """Return the morphemes of a word; special tokens and punctuation stay as they are."""
+    return morphemes(word) if word.isalpha() else [word]
 
 
 def load_entity_tokenizer(folder):
@@ -129,8 +150,5 @@ def named_vectors(graph, vectors):
         if name in vectors:
             lemmas[lemma] = ids.setdefault(name, len(ids) + 1)
     if not lemmas:
-        raise InputError(
-            f"None of the {len(vectors)} vectors, such as {vectors.words[0]}, is of an entity of "
-            f"the graph, such as {graph.entities[0]}; give vectors that were trained on it."
-        )
+        raise graph.without_vectors(vectors)
     return lemmas, np.stack([vectors[name] for name in ids])

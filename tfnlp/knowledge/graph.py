@@ -30,6 +30,13 @@ class KnowledgeGraph:
         """The number of words in the longest lemma."""
         return 1 + max((lemma.count(" ") for lemma in self.lemmas), default=0)
 
+    def without_vectors(self, vectors):
+        """Return the InputError of `tfnlp.baselines.WordVectors` of which none is of an entity."""
+        return InputError(
+            f"None of the {len(vectors)} vectors, such as {vectors.words[0]}, is of an entity of "
+            f"the graph, such as {self.entities[0]}; give vectors that were trained on it."
+        )
+
     def to_networkx(self):
         """Return a `networkx.MultiDiGraph` of entity names; an edge's key is its relation."""
         try:

@@ -12,7 +12,6 @@ import numpy as np
 
 from tfnlp.knowledge.graph import KnowledgeGraph
 from tfnlp.knowledge.mentions import find_mentions
-from tfnlp.utils.errors import InputError
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _POSSESSIVE = re.compile(r"['’]s\b")
@@ -198,13 +197,10 @@ def concept_vectors(graph, vectors=None, dim=100, seed=0):
     if vectors is None:
         shape = len(graph.entities), dim
         return np.random.default_rng(seed).normal(scale=dim**-0.5, size=shape).astype("float32")
+    if not any(name in vectors for name in graph.entities):
+        raise graph.without_vectors(vectors)
     table = np.zeros((len(graph.entities), vectors.vectors.shape[1]), "float32")
-    known = [(row, name) for row, name in enumerate(graph.entities) if name in vectors]
-    if not known:
-        raise InputError(
-            f"None of the {len(vectors)} vectors, such as {vectors.words[0]}, is of an entity of "
-            f"the graph, such as {graph.entities[0]}; give vectors that were trained on it."
-        )
-    for row, name in known:
-        table[row] = vectors[name]
+    for row, name in enumerate(graph.entities):
+        if name in vectors:
+            table[row] = vectors[name]
     return table

@@ -17,36 +17,16 @@ PARTS = {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}
 FILES = [f"{kind}.{part}" for kind in ("data", "index") for part in PARTS]
 FILES += [f"{part}.exc" for part in PARTS]
 
-# Relations of synsets, and those of single words of theirs, by the names of nltk's methods.
-SYNSET_RELATIONS = {
-    "hypernym": "hypernyms",
-    "instance_hypernym": "instance_hypernyms",
-    "hyponym": "hyponyms",
-    "instance_hyponym": "instance_hyponyms",
-    "member_holonym": "member_holonyms",
-    "substance_holonym": "substance_holonyms",
-    "part_holonym": "part_holonyms",
-    "member_meronym": "member_meronyms",
-    "substance_meronym": "substance_meronyms",
-    "part_meronym": "part_meronyms",
-    "topic_domain": "topic_domains",
-    "in_topic_domain": "in_topic_domains",
-    "region_domain": "region_domains",
-    "in_region_domain": "in_region_domains",
-    "usage_domain": "usage_domains",
-    "in_usage_domain": "in_usage_domains",
-    "attribute": "attributes",
-    "entailment": "entailments",
-    "cause": "causes",
-    "also_see": "also_sees",
-    "verb_group": "verb_groups",
-    "similar_to": "similar_tos",
-}
-LEMMA_RELATIONS = {
-    "antonym": "antonyms",
-    "derivationally_related_form": "derivationally_related_forms",
-    "pertainym": "pertainyms",
-}
+# Relations of synsets, and those of single words of theirs; nltk's methods have an s more.
+SYNSET_RELATIONS = (
+    *("hypernym", "instance_hypernym", "hyponym", "instance_hyponym"),
+    *("member_holonym", "substance_holonym", "part_holonym"),
+    *("member_meronym", "substance_meronym", "part_meronym"),
+    *("topic_domain", "in_topic_domain", "region_domain", "in_region_domain"),
+    *("usage_domain", "in_usage_domain", "attribute", "entailment", "cause"),
+    *("also_see", "verb_group", "similar_to"),
+)
+LEMMA_RELATIONS = ("antonym", "derivationally_related_form", "pertainym")
 
 
 @contextlib.contextmanager
@@ -134,12 +114,12 @@ def _read_synsets(folder):
 
 def _related(synset):
     """Yield (relation, synset) of each relation of a synset and of its words."""
-    for name, method in SYNSET_RELATIONS.items():
-        for other in getattr(synset, method)():
+    for name in SYNSET_RELATIONS:
+        for other in getattr(synset, f"{name}s")():
             yield name, other
     for lemma in synset.lemmas():
-        for name, method in LEMMA_RELATIONS.items():
-            for other in getattr(lemma, method)():
+        for name in LEMMA_RELATIONS:
+            for other in getattr(lemma, f"{name}s")():
                 yield name, other.synset()
 
 

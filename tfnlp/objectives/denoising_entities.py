@@ -176,7 +176,7 @@ class DenoisingBatches(MaskedBatches):
 
     def fingerprint(self):
         shares = self.objective.replaced, self.objective.hidden
-        entities = sorted(self.tokenizer.entities.items())
+        entities = sorted(self.tokenizer.entities.items()), self.tokenizer.by_morphemes
         text = f"{super().fingerprint()} {shares} {entities}"
         return hashlib.sha256(text.encode()).hexdigest()
 

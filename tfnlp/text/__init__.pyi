@@ -6,6 +6,7 @@ from .byte_level_bpe import train_byte_level_bpe as train_byte_level_bpe
 from .byte_level_bpe import train_characters as train_characters
 from .encoding import Encoding as Encoding
 from .encoding import Encodings as Encodings
+from .encoding import narrow as narrow
 from .lines import decoded_lines as decoded_lines
 from .readers import TABLES as TABLES
 from .readers import Examples as Examples
@@ -16,7 +17,6 @@ from .readers import read_every_text as read_every_text
 from .readers import read_examples as read_examples
 from .special_tokens import with_target as with_target
 from .spelling import SpellingTokenizer as SpellingTokenizer
-from .spelling import narrow as narrow
 from .spelling import spell as spell
 from .tokenizer import Tokenizer as Tokenizer
 from .tokenizer_files import ANY_TOKENIZER as ANY_TOKENIZER

@@ -148,11 +148,9 @@ class LengthBatches(EpochBatches):
         import tensorflow as tf
 
         ids = tf.TensorSpec((None, None, None) if self.choices else (None, None), "int32")
-        has_entities = getattr(self._rows, "entity_ids", None) is not None
-        names = ["token_ids", "segment_ids", "padding_mask"] + ["entity_ids"] * has_entities
-        inputs = {key: ids for key in names}
-        for name in getattr(self._rows, "further_inputs", ()):
-            inputs[name] = tf.TensorSpec((*ids.shape, None), "int32")
+        inputs = {key: ids for key in ("token_ids", "segment_ids", "padding_mask")}
+        for name, (_, table) in getattr(self._rows, "further", {}).items():
+            inputs[name] = ids if table is None else tf.TensorSpec((*ids.shape, None), "int32")
         labels = None
         if self.token_labels is not None:
             labels = tf.TensorSpec((None, None), "int32")

@@ -5,6 +5,7 @@ import collections.abc
 import dataclasses
 import hashlib
 import itertools
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,6 +38,19 @@ class Encoding:
     example: int | None = None
 
 
+class FurtherInput(NamedTuple):
+    """What a model reads of each token beside its id: a number, or a row of a table.
+
+    Attributes:
+        ids: (tokens,) int32, 0 for nothing.
+        table: (rows, W), of which each token has the row of its id; None for the id itself. Row 0
+            is all 0, that of padding.
+    """
+
+    ids: np.ndarray
+    table: np.ndarray | None = None
+
+
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Encodings(collections.abc.Sequence):
     """A sequence of `Encoding`s, stored as flat arrays and built on access.
@@ -55,7 +69,7 @@ class Encodings(collections.abc.Sequence):
         examples: (rows,) int32, or None.
         choices: the number of rows in each item of a multiple-choice task; None if each row is an
             item.
-        entity_ids: (tokens,) int32, the entity aligned to each token, 0 for none; or None.
+        further: {name: `FurtherInput`} of what models read beside tokens and segments.
     """
 
     token_ids: np.ndarray
@@ -67,7 +81,7 @@ class Encodings(collections.abc.Sequence):
     words: np.ndarray | None = None
     examples: np.ndarray | None = None
     choices: int | None = None
-    entity_ids: np.ndarray | None = None
+    further: dict[str, FurtherInput] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def from_list(cls, encodings):
@@ -117,8 +131,9 @@ class Encodings(collections.abc.Sequence):
             pad_token_id: the id of padding.
 
         Returns:
-            A dict of `token_ids`, `segment_ids` and `padding_mask`, and of `entity_ids` if there
-            are any, (B, L) int32 each, or (B, choices, L) for multiple choice.
+            A dict of `token_ids`, `segment_ids` and `padding_mask`, (B, L) int32 each, or
+            (B, choices, L) for multiple choice; and of any further inputs, (B, L) likewise or
+            (B, L, W), without the places that no token of them has.
         """
         rows = np.asarray(items, "int64")
         if self.choices is not None:  # (items, choices)
@@ -129,11 +144,13 @@ class Encodings(collections.abc.Sequence):
         mask = places < lengths  # (B, L) or (B, choices, L)
         places = (starts + places)[mask]
         inputs = {"padding_mask": mask.astype("int32")}
-        for name in ("token_ids", "segment_ids", "entity_ids"):
-            if (flat := getattr(self, name)) is not None:
-                fill = pad_token_id if name == "token_ids" else 0
-                inputs[name] = np.full(mask.shape, fill, "int32")
-                inputs[name][mask] = flat[places]
+        flat = {"token_ids": self.token_ids, "segment_ids": self.segment_ids}
+        for name, ids in (flat | {name: ids for name, (ids, _) in self.further.items()}).items():
+            inputs[name] = np.full(mask.shape, pad_token_id if name == "token_ids" else 0, "int32")
+            inputs[name][mask] = ids[places]
+        for name, (_, table) in self.further.items():
+            if table is not None:
+                inputs[name] = narrow(table[inputs[name]])
         return inputs
 
     def select(self, kept):
@@ -163,9 +180,10 @@ class Encodings(collections.abc.Sequence):
         return Encodings(self.token_ids[is_kept], self.segment_ids[is_kept], starts, truncated)
 
     def fingerprint(self):
-        """Return a SHA-256 of the ids, segments and entities of all rows."""
+        """Return a SHA-256 of the ids, segments and further inputs of all rows."""
         digest = hashlib.sha256(f"{self.choices}".encode())
-        for flat in (self.starts, self.token_ids, self.segment_ids, self.entity_ids):
+        further = itertools.chain.from_iterable(self.further.values())
+        for flat in (self.starts, self.token_ids, self.segment_ids, *further):
             if flat is not None:
                 digest.update(np.ascontiguousarray(flat))
         return digest.hexdigest()
@@ -236,6 +254,12 @@ class EncodingsBuilder:
             examples=examples,
             choices=choices,
         )
+
+
+def narrow(rows):
+    """Return rows (..., W) as int32, without the last places that are 0 in all of them."""
+    width = max(1, int(np.count_nonzero(rows, axis=-1).max(initial=1)))
+    return rows[..., :width].astype("int32")
 
 
 def _or_none(flat, span):

@@ -6,11 +6,10 @@ them, and a Hangul syllable is three. Ids are theirs plus 1, so that 0 is paddin
 
 import collections
 import dataclasses
-import hashlib
 
 import numpy as np
 
-from tfnlp.text.encoding import Encodings
+from tfnlp.text.encoding import FurtherInput
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
 from tfnlp.text.text_arguments import as_pairs, as_sentences, as_texts
 from tfnlp.text.wordpiece import FIRST_TOKENS, WordPieceTokenizer
@@ -40,38 +39,6 @@ def spell(words):
             characters = [BEGIN_WORD, *characters, END_WORD]
             row[: len(characters)] = characters
     return table
-
-
-def narrow(characters):
-    """Return characters (B, L, 50) as int32, without the places that no word of them has."""
-    width = max(1, int(np.count_nonzero(characters, axis=-1).max(initial=1)))
-    return characters[..., :width].astype("int32")
-
-
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class SpelledEncodings(Encodings):
-    """`Encodings` whose inputs have the `characters` (B, L, W) of each token too.
-
-    Args:
-        spellings: (words, 50), from `spell`, the first of "[PAD]".
-        spelling_ids: (tokens,) int32, the row of each token.
-    """
-
-    spellings: np.ndarray = None
-    spelling_ids: np.ndarray = None
-
-    further_inputs = ("characters",)
-
-    def padded(self, items, pad_token_id):
-        rows = dataclasses.replace(self, token_ids=self.spelling_ids)
-        places = super(SpelledEncodings, rows).padded(items, 0)["token_ids"]
-        inputs = super().padded(items, pad_token_id)
-        return inputs | {"characters": narrow(self.spellings[places])}
-
-    def fingerprint(self):
-        digest = hashlib.sha256(super().fingerprint().encode())
-        digest.update(np.ascontiguousarray(self.spellings[self.spelling_ids]))
-        return digest.hexdigest()
 
 
 class SpellingTokenizer(WordPieceTokenizer):
@@ -119,7 +86,7 @@ class SpellingTokenizer(WordPieceTokenizer):
         return self._spelled(rows, rows.sources, lambda row, _: texts[examples[row]])
 
     def _spelled(self, rows, places, read):
-        """Return `SpelledEncodings` of rows.
+        """Return rows with the `characters` (B, L, W) of each token as a further input.
 
         Args:
             rows: `Encodings` with offsets.
@@ -134,10 +101,8 @@ class SpellingTokenizer(WordPieceTokenizer):
             numbers[self.token(token) if place < 0 else read(row, place)[start:end]]
             for token, row, place, (start, end) in zip(*(c.tolist() for c in columns), strict=True)
         ]
-        fields = {field.name: getattr(rows, field.name) for field in dataclasses.fields(Encodings)}
-        return SpelledEncodings(
-            **fields, spellings=spell(list(numbers)), spelling_ids=np.asarray(ids, "int32")
-        )
+        characters = FurtherInput(np.asarray(ids, "int32"), spell(list(numbers)))
+        return dataclasses.replace(rows, further={"characters": characters})
 
 
 def train_words(texts, vocabulary_size, family="elmo"):
@@ -150,9 +115,8 @@ def train_words(texts, vocabulary_size, family="elmo"):
             same without characters.
     """
     make = SpellingTokenizer if family == "elmo" else WordPieceTokenizer
-    engine, counts = make(FIRST_TOKENS, **WHOLE)._engine, collections.Counter()
+    split, counts = make(FIRST_TOKENS, **WHOLE).split_words, collections.Counter()
     for text in as_texts(texts):
-        normal = engine.normalizer.normalize_str(text)
-        counts.update(word for word, _ in engine.pre_tokenizer.pre_tokenize_str(normal))
+        counts.update(split(text))
     words = sorted(counts, key=lambda word: (-counts[word], word))
     return make([*FIRST_TOKENS, *words[: vocabulary_size - len(FIRST_TOKENS)]], **WHOLE)

@@ -32,10 +32,9 @@ def test_without_entities_it_is_an_encoder_block(norm_first):
     assert not np.any(found[1])
 
 
-@pytest.mark.parametrize("norm_first", [False, True])
-def test_parts_are_put_together_with_residuals_and_norms(norm_first):
+def test_norms_can_come_first():
     tokens, entities = rand(2, 5, 8), rand(2, 5, 6, seed=1)
-    block = made(tokens, entities, norm_first=norm_first)
+    block = made(tokens, entities, norm_first=True)
     for norm in block.norms.values():
         norm.gamma.assign(np.ones(norm.gamma.shape))
         norm.beta.assign(np.zeros(norm.beta.shape))
@@ -44,13 +43,12 @@ def test_parts_are_put_together_with_residuals_and_norms(norm_first):
     def norm(x):
         return layer_norm(np.asarray(x), 1e-12).astype("float32")
 
-    before, after = (norm, np.asarray) if norm_first else (np.asarray, norm)
-    x = after(tokens + block.attention(before(tokens)))
-    e = after(entities + block.entity_attention(before(entities), attention_mask=mask[:, None, :]))
-    w, v = block.feed_forward(before(x), before(e), mask)
+    x = tokens + block.attention(norm(tokens))
+    e = entities + block.entity_attention(norm(entities), attention_mask=mask[:, None, :])
+    w, v = block.feed_forward(norm(x), norm(e), mask)
     found = block(tokens, entities, entity_mask=mask)
-    near(found[0], after(x + w))
-    near(found[1], after(e + v) * mask[:, :, None])
+    near(found[0], x + w)
+    near(found[1], (e + v) * mask[:, :, None])
 
 
 def test_entities_of_other_tokens_do_not_count():

@@ -33,14 +33,3 @@ def test_fusion_is_that_of_the_paper():
             token, entity = fused(layer, tokens[b, i], entities[b, i] if has_entity else None)
             near(found[0][b, i], token)
             near(found[1][b, i], entity if has_entity else 0 * entity)
-
-
-def test_without_output_activation_both_outputs_are_linear():
-    tokens, entities = rand(1, 2, 8), rand(1, 2, 5, seed=1)
-    layer = KnowledgeFusion(7, output_activation=None)
-    layer(tokens, entities)
-    randomise(layer)
-    h = project(layer.intermediate, tokens) + entities @ weight(layer.entity_intermediate.kernel)
-    found = layer(tokens, entities)
-    near(found[0], project(layer.output_dense, gelu(h)))
-    near(found[1], project(layer.entity_output, gelu(h)))

@@ -27,13 +27,16 @@ def place(tmp_path_factory):
     vectors = np.random.default_rng(0).normal(size=(len(NOUNS), 8))
     WordVectors([f"{noun}.n.01" for noun in NOUNS], vectors).save(folder / "vectors.bin")
     WordVectors(["x"], np.ones((1, 8))).save(folder / "others.bin")
+    (folder / "korean.tsv").write_text("영화\tRelatedTo\t배우\n", encoding="utf-8")
+    WordVectors(["영화"], np.ones((1, 8))).save(folder / "korean.bin")
     (folder / "broken.bin").write_text("film\n")
     return folder
 
 
 def test_a_classifier_goes_on_from_denoised_entities(place, run, tmp_path):
     files = [f"--{name}={place}/{name}.tsv" for name in ("train", "dev")]
-    entities = [f"--entity_vectors={place}/vectors.bin", f"--wordnet={place}/wordnet"]
+    entities = [f"--entity_vectors={place}/vectors.bin", f"--graph={place}/wordnet"]
+    entities += ["--format=wordnet"]
     denoised, first = tmp_path / "denoised", tmp_path / "first"
     corpus = [f"--corpus={place}/train.tsv", f"--dev={place}/dev.tsv", *FLAGS]
     corpus += ["--objective=denoising_entities"]
@@ -66,19 +69,26 @@ def test_a_classifier_goes_on_from_denoised_entities(place, run, tmp_path):
 
 def test_entities_that_do_not_fit_are_told_before_tensorflow(place):
     start = [f"--train={place}/train.tsv", f"--dev={place}/dev.tsv", "--output_dir=runs/x"]
-    vectors, wordnet = f"--entity_vectors={place}/vectors.bin", f"--wordnet={place}/wordnet"
+    vectors = f"--entity_vectors={place}/vectors.bin"
+    wordnet = f"--graph={place}/wordnet --format=wordnet"
+    korean = f"--graph={place}/korean.tsv"
     check_refusals(
         "finetune_classifier",
         start,
         {
-            vectors: "has no effect without --wordnet; give it, or leave this out.",
+            vectors: "has no effect without --graph; give it, or leave this out.",
+            "--format=wordnet": "--format=wordnet has no effect without --graph",
+            "--morphemes": "--morphemes=true has no effect without --entity_vectors",
             wordnet: "has no effect without --entity_vectors; give it, or leave this out.",
             "--knowledge_layers=1": "--knowledge_layers=1 has no effect without --entity_vectors",
-            f"{vectors} --wordnet={place}": "install WordNet 3.0 (apt-get install wordnet-base",
+            f"{vectors} --graph={place} --format=wordnet": "install WordNet 3.0",
             f"--entity_vectors={place}/no.bin {wordnet}": "no.bin does not exist",
             f"--entity_vectors={place}/broken.bin {wordnet}": "broken.bin begins with b'film',",
             f"--entity_vectors={place}/others.bin {wordnet}": "None of the 1 vectors, such as x,",
             f"{vectors} {wordnet}": "",
+            f"{vectors} {korean}": "None of the 6 vectors, such as thing.n.01, is of an entity",
+            f"{vectors} {korean} --language=ko": "has no effect with --format=triples",
+            f"--entity_vectors={place}/korean.bin {korean} --morphemes": "",
         },
     )
     check_refusals(
