@@ -243,10 +243,10 @@ def test_families_that_are_refused_at_once_are_those_that_do_not_fit():
     further = {"denoising_entities", "bidirectional_lm"}
     assert objectives.keys() == SETTINGS.keys() == {*OBJECTIVES, *further}
     for name, objective in objectives.items():
-        fit = []
+        fit, reader = [], finding if objective.reads_entities else tokenizer
         for family in FAMILIES:
             with contextlib.suppress(InputError):
-                objective.check(config_by_name(family), finding)
+                objective.check(config_by_name(family), reader)
                 fit.append(family)
         assert sorted(fit) == sorted(SETTINGS[name].families), name
 

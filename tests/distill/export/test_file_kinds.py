@@ -52,7 +52,7 @@ def with_memory(config):
         (
             lambda _: build_model(ElmoConfig(9, hidden_dim=4, filters=(2,)), "classifier", 2),
             None,
-            "has the inputs characters too, .* a family that reads no characters",
+            "has the inputs characters too, .* reads no entities and no characters",
         ),
         (with_memory, None, "has the inputs memory too, .* without memory=True"),
     ],
