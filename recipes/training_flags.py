@@ -147,8 +147,8 @@ def start_run():
     config = training_config()
     if "recipe" in FLAGS and FLAGS.recipe:
         published = _published[FLAGS.recipe]
-        given = [name for name in published.settings if FLAGS[name].present]
-        rest = f"; {', '.join(given)} as given" if given else ""
+        changed = [name for name in published.settings if FLAGS[name].present]
+        rest = f"; {', '.join(changed)} as given" if changed else ""
         logging.info("recipe=%s is that of %s%s.", FLAGS.recipe, published.source, rest)
     if FLAGS.strategy == "multi_worker":
         read_cluster()

@@ -39,7 +39,7 @@ class Encoding:
 
 
 class FurtherInput(NamedTuple):
-    """What a model reads of each token beside its id: a number, or a row of a table.
+    """Input of a model beside the ids: for each token a number, or a row of a table.
 
     Attributes:
         ids: (tokens,) int32, 0 for nothing.
