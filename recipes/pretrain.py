@@ -114,6 +114,8 @@ def check_flags():
     check_weights()
     if not FLAGS.model_dir:
         check_family(settings.families)
+        if FLAGS.objective == "denoising_entities" and not FLAGS.entity_vectors:
+            raise InputError("objective=denoising_entities needs `entity_vectors` and `graph`.")
     if FLAGS.objective != "denoising_entities":
         refuse_beside(["entity_vectors"], f"objective={FLAGS.objective}")
     if all(map(os.path.isdir, [*FLAGS.corpus, *(FLAGS.dev or [])])):

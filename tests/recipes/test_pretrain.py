@@ -217,6 +217,7 @@ def test_bad_flags_of_a_model_from_scratch_are_told_before_tensorflow_is_importe
             "--generator_dir=x has no effect without --model_dir; give it"
         ),
         "--family=bart": "--family=bart is unknown",
+        "--objective=denoising_entities": "needs --entity_vectors and --graph.",
         "--corpus_weights=1,2": "--corpus_weights=1,2 must be 1 positive numbers, one for each",
         "--corpus_weights=0": "--corpus_weights=0 must be 1 positive numbers",
         "--corpus_weights=a": "--corpus_weights=a must be numbers with commas between",
