@@ -1,4 +1,4 @@
-"""What the site adds to Sphinx: equations as MathML, pictures of tables, our form of docstrings."""
+"""Additions to Sphinx: equations as MathML, pictures of tables, docstrings in our form."""
 
 import re
 
@@ -9,6 +9,8 @@ from latex2mathml.converter import convert
 # 'Args: those of `X`, and' begins a section with a sentence, which napoleon does not know.
 OPENING = re.compile(r"^(Args|Call arguments|Returns|Raises): (.+)$")
 CODE = re.compile(r"(`+[^`]+`+)")
+# 'first, second,' before a line that goes on with names is one line to napoleon.
+NAMES = re.compile(r"^(    (?:\w+, )*\w+,)\n +(?=[\w, ]+: )", re.M)
 MARKUP = re.compile(r"[*|\\]|(?<=\w)_(?!\w)")
 
 
@@ -35,7 +37,8 @@ def _equation(translator, node):
 
 def _keep_constants(app, what, name, obj, skip, options):
     """Keep public names of packages that have no docstring: constants."""
-    return False if what == "module" and options.members and not name.startswith("_") else skip
+    listed = what == "module" and not isinstance(options, dict)  # autosummary has a dict
+    return False if listed and not name.startswith("_") else skip
 
 
 def _as_restructured_text(app, what, name, obj, options, lines):
@@ -47,7 +50,7 @@ def _as_restructured_text(app, what, name, obj, options, lines):
             written += [line, "", f"{match[1]}:"]
         else:
             written.append(line)
-    parts = CODE.split("\n".join(written))
+    parts = CODE.split(NAMES.sub(r"\1 ", "\n".join(written)))
     for place, part in enumerate(parts):
         if place % 2:
             literal = f"``{part.strip('`')}``"

@@ -97,10 +97,11 @@ def build_model(
         - "masked_lm", "causal_lm": `logits` (B, L, V); "permutation_lm": `logits` (B, P, V);
         - "bidirectional_lm": `forward_logits` and `backward_logits` (B, L, V);
         - "discriminator": `logits` (B, L);
-        - "pretraining": `logits` (B, L, V) of tokens and `pair_logits` (B, 2);
-        (a Transformer-XL's logits are log-probabilities already),
+        - "pretraining": `logits` (B, L, V) of tokens and `pair_logits` (B, 2).
 
-        then `sequence_output` (B, L, D), `pooled_output` (B, D) where the family or the head
+        (A Transformer-XL's logits are log-probabilities already.)
+
+        Then `sequence_output` (B, L, D), `pooled_output` (B, D) where the family or the head
         has one, and on request `hidden_states`, a list of num_layers + 1 tensors (B, L, D),
         `attention_scores`, a list of num_layers tensors (B, N, L, M + L), and `queries`, `keys`
         and `values`, lists of num_layers tensors (B, N, L, H), the latter two (B, N, M + L, H). A
