@@ -3,6 +3,8 @@
 import pathlib
 import sys
 
+import ziamath
+
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 project = "tfnlp"
@@ -22,7 +24,8 @@ templates_path = ["_templates"]
 
 html_theme = "furo"
 html_title = "tfnlp"
-html_static_path = ["_static"]
+FONT = pathlib.Path(ziamath.__file__).parent / "fonts" / "STIXTwoMath-Regular.ttf"
+html_static_path = ["_static", str(FONT)]
 html_css_files = ["tfnlp.css"]
 html_math_renderer = "mathml"
 html_copy_source = False

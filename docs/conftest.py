@@ -102,7 +102,7 @@ def working_folder(request, demo_folder, tmp_path_factory, monkeypatch):
         path.mkdir()
         (path / "demo").symlink_to(demo_folder)
         if path.name == DOCS.name:
-            from stand_ins import write_stand_ins
+            from docs.stand_ins import write_stand_ins
 
             write_stand_ins(path)
     monkeypatch.chdir(path)

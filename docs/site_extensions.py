@@ -4,7 +4,7 @@ import re
 
 import figures
 from docutils import nodes
-from latex2mathml.converter import convert
+from ziamath.tex import tex2mml
 
 # 'Args: those of `X`, and' begins a section with a sentence, which napoleon does not know.
 OPENING = re.compile(r"^(Args|Call arguments|Returns|Raises): (.+)$")
@@ -24,14 +24,12 @@ def setup(app):
 
 
 def _inline_equation(translator, node):
-    translator.body.append(convert(node.astext()))
+    translator.body.append(tex2mml(node.astext(), inline=True))
     raise nodes.SkipNode
 
 
 def _equation(translator, node):
-    translator.body.append(
-        f'<div class="equation">{convert(node.astext(), display="block")}</div>'
-    )
+    translator.body.append(f'<div class="equation">{tex2mml(node.astext())}</div>')
     raise nodes.SkipNode
 
 
