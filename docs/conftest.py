@@ -85,10 +85,18 @@ def installed(name):
     return importlib.util.find_spec(name) is not None
 
 
+def free_memory(namespace):
+    """Forget what the blocks of a page made, and what TensorFlow keeps of it."""
+    namespace.clear()
+    if "keras" in sys.modules:
+        sys.modules["keras"].utils.clear_session()
+
+
 pytest_collect_file = Sybil(
     parsers=[parse_blocks, SkipParser()],
     patterns=["*.md"],
     setup=lambda namespace: namespace.update(installed=installed, NSMC=NSMC),
+    teardown=free_memory,
     fixtures=["working_folder"],
 ).pytest()
 
