@@ -95,6 +95,7 @@ def free_memory(namespace):
 pytest_collect_file = Sybil(
     parsers=[parse_blocks, SkipParser()],
     patterns=["*.md"],
+    excludes=["ko/*.md"],  # their snippets are those of tutorials/
     setup=lambda namespace: namespace.update(installed=installed, NSMC=NSMC),
     teardown=free_memory,
     fixtures=["working_folder"],

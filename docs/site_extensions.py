@@ -1,4 +1,4 @@
-"""Additions to Sphinx: equations as MathML, pictures of tables, docstrings in our form."""
+"""Additions to Sphinx: equations as MathML, pictures of tables, Korean pages, docstrings."""
 
 import re
 
@@ -18,9 +18,16 @@ def setup(app):
     """Register what this module has with Sphinx."""
     app.add_html_math_renderer("mathml", (_inline_equation, None), (_equation, None))
     app.connect("source-read", figures.draw_marked_tables)
+    app.connect("html-page-context", _set_language)
     app.connect("autodoc-skip-member", _keep_constants)
     app.connect("autodoc-process-docstring", _as_restructured_text, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _set_language(app, pagename, templatename, context, doctree):
+    """Tell browsers and screen readers which pages are Korean."""
+    if pagename.startswith("ko/"):
+        context["language"] = "ko"
 
 
 def _inline_equation(translator, node):

@@ -48,6 +48,16 @@ def test_commands_and_files_exist(page):
     assert set(re.findall(r"`(\w+\.py)`", text)) <= files
 
 
+@pytest.mark.parametrize("page", [*ROOT.glob("docs/ko/*.md")], ids=lambda path: path.name)
+def test_a_korean_tutorial_has_the_snippets_of_the_english_one(page):
+    """Those run when the site is made; the translation is not run a second time."""
+    english = ROOT / "docs/tutorials" / page.name
+    blocks = [
+        re.findall(r"^```.*?^```", p.read_text("utf-8"), re.M | re.S) for p in (page, english)
+    ]
+    assert blocks[0] == blocks[1] != []
+
+
 def test_flags_of_commands_exist():
     """Each recipe is imported in a fork, as absl's flags are of a process."""
     code = (
