@@ -58,6 +58,24 @@ def test_a_korean_tutorial_has_the_snippets_of_the_english_one(page):
     assert blocks[0] == blocks[1] != []
 
 
+@pytest.mark.parametrize("page", [*ROOT.glob("docs/papers/*.md")], ids=lambda path: path.stem)
+def test_a_paper_shows_code_that_exists(page):
+    text = page.read_text("utf-8")
+    shown = re.findall(r"^```\{literalinclude\} (\S+)\n:pyobject: (\S+)$", text, re.M)
+    for path, name in shown:
+        names = set()
+        for node in ast.parse((page.parent / path).read_text("utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                names |= {node.name} | {
+                    f"{node.name}.{part.name}"
+                    for part in ast.walk(node)
+                    if isinstance(part, ast.FunctionDef)
+                }
+        assert name in names, f"{path}: {name}"
+    assert (shown and "tests/" in text) or page.stem == "README"
+    assert page.stem == "README" or f"({page.name})" in (page.parent / "README.md").read_text()
+
+
 def test_flags_of_commands_exist():
     """Each recipe is imported in a fork, as absl's flags are of a process."""
     code = (
