@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: demo test quick mobile lint dist installed
+.PHONY: demo test quick mobile lint dist installed licences saved_files
 
 demo: $(VENV)/demo.stamp
 	$(RUN) recipes/demo.py --output_dir=demo --packages_dir=$(VENV)/demo
@@ -40,6 +40,14 @@ installed: dist
 		--requirement=$$requirements && \
 	bin/tfnlp demo --output_dir=demo --packages_dir=packages
 
+# docs/licences.md, from what pip resolves.
+licences: $(VENV)/build/build.stamp
+	$(VENV)/build/bin/python tests/release/licences.py
+
+# The files of this version that later versions must open.
+saved_files: $(VENV)/test.stamp
+	$(RUN) -m tests.release.make_files
+
 # What the demo learns from is downloaded, not installed: it is read as data.
 $(VENV)/demo.stamp: pyproject.toml recipes/demo_requirements.txt
 	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
@@ -62,5 +70,5 @@ $(VENV)/mobile/mediapipe.stamp:
 
 $(VENV)/build/build.stamp:
 	$(PYTHON) -m venv $(VENV)/build
-	$(VENV)/build/bin/python -m pip install --quiet "build>=1.2"
+	$(VENV)/build/bin/python -m pip install --quiet --upgrade "build>=1.2" "pip>=25.3"
 	touch $@

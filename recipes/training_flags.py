@@ -156,10 +156,21 @@ def start_run():
     import keras
 
     writes = training.is_chief(FLAGS.strategy)
-    run = training.RunFolder(FLAGS.output_dir, decisive_flags(), FLAGS.overwrite, writes)
+    run = run_folder(decisive_flags(), writes)
     keras.utils.set_random_seed(FLAGS.seed)
     training.set_precision(FLAGS.precision)
     return config, run
+
+
+def run_folder(decisive, writes=True):
+    """Return the `RunFolder` of --output_dir.
+
+    Args:
+        decisive: {name: value} of the flags that affect the result.
+        writes: as `RunFolder` takes it.
+    """
+    defaults = {name: FLAGS[name].default for name in decisive if name in FLAGS}
+    return training.RunFolder(FLAGS.output_dir, decisive, FLAGS.overwrite, writes, defaults)
 
 
 def decisive_flags():

@@ -1,6 +1,7 @@
 """Wheel and source distribution: which files they hold."""
 
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -57,6 +58,19 @@ def subfolders(path):
 def contents(wheel):
     with zipfile.ZipFile(wheel) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
+
+
+@pytest.mark.quick
+def test_all_pages_name_the_same_version():
+    version, *others = (
+        re.search(pattern, (ROOT / name).read_text("utf-8"), re.M)[1]
+        for name, pattern in (
+            ("pyproject.toml", r'^version = "([\d.]+)"$'),
+            ("CITATION.cff", r"^version: ([\d.]+)$"),
+            ("CHANGELOG.md", r"^## ([\d.]+)"),
+        )
+    )
+    assert others == [version] * 2
 
 
 def package_files():

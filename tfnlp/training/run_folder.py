@@ -78,13 +78,14 @@ class RunFolder:
             from its state, with the learning rates of the new number of epochs.
         overwrite: whether `start` deletes the run in the folder.
         writes: whether anything is written; of several workers only one writes.
+        defaults: values of flags that a run of an earlier version may lack, a dict.
 
     Raises:
         InputError: if the folder holds a run with other flags, or other files, or if another
             process writes to it.
     """
 
-    def __init__(self, path, flags, overwrite=False, writes=True):
+    def __init__(self, path, flags, overwrite=False, writes=True, defaults=None):
         self.writes = writes
         self.path = pathlib.Path(path)
         self.best = self.path / "best"
@@ -94,6 +95,7 @@ class RunFolder:
         self.state_path = self.path / "state.safetensors"
         # As read back from JSON: lists for tuples, strings for keys.
         self.flags = json.loads(json_text(flags))
+        self._defaults = json.loads(json_text(defaults or {}))
         self._flags_now = self.flags  # `flags` below may keep the old names of moved files
         self.overwritten = []  # the files to delete before the run starts
         self.tokenizer = None  # one that the run learned, which a resumed run must have again
@@ -129,7 +131,7 @@ class RunFolder:
 
     def _adopt(self, stored):
         """Check that the stored flags are those of this run; keep old paths and earlier epochs."""
-        stored, flags = dict(stored), self._flags_now
+        stored, flags = self._defaults | stored, self._flags_now
         earlier = stored.pop("earlier_epochs", [])
         differing = {
             key for key in stored.keys() | flags if not _same(stored.get(key), flags.get(key))
