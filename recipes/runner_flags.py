@@ -1,0 +1,32 @@
+"""Flags of who does the work of shards: this machine, or an Apache Beam pipeline."""
+
+import shlex
+
+from absl import flags
+
+from recipes.command_line import group, refuse_without
+from tfnlp.utils.shard_work import in_beam
+
+FLAGS = flags.FLAGS
+
+
+@group("Pipeline")
+def define():
+    """Define --runner and --pipeline_options."""
+    flags.DEFINE_string(
+        "runner",
+        None,
+        "Runner of an Apache Beam pipeline that makes the shards, such as DirectRunner, "
+        "FlinkRunner, SparkRunner or DataflowRunner; this machine without Beam if not given.",
+    )
+    flags.DEFINE_string(
+        "pipeline_options",
+        "",
+        "Options of the pipeline in quotes, such as '--flink_master=HOST:8081 --parallelism=64'.",
+    )
+
+
+def each():
+    """Return the function of `tfnlp.utils.shard_work` of --runner; None without it."""
+    refuse_without(["pipeline_options"], "runner")
+    return in_beam(FLAGS.runner, shlex.split(FLAGS.pipeline_options)) if FLAGS.runner else None
