@@ -26,7 +26,13 @@ def define():
     )
 
 
-def each():
-    """Return the function of `tfnlp.utils.shard_work` of --runner; None without it."""
+def each(needed=None):
+    """Return the function of `tfnlp.utils.shard_work` of --runner; None without it.
+
+    Args:
+        needed: the name of a flag without which there are no shards.
+    """
+    if needed:
+        refuse_without(["runner"], needed)
     refuse_without(["pipeline_options"], "runner")
     return in_beam(FLAGS.runner, shlex.split(FLAGS.pipeline_options)) if FLAGS.runner else None

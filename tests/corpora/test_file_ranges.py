@@ -1,9 +1,7 @@
 """Ranges of files: together they are the file, each document is in one, and nothing is cut."""
 
-import gzip
 import json
 
-import numpy as np
 import pytest
 
 from tfnlp.corpora.documents import read_documents
@@ -79,6 +77,6 @@ def test_files_fill_shards_in_order_and_some_are_never_cut(tmp_path):
 def test_an_error_names_the_place_in_the_file(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"one\ntwo\n\xff\n")
-    with pytest.raises(InputError, match=r"a\.txt, from byte 4, line 2: byte 1 of the line"):
-        with as_file(FileRange(path, "lines", 2)) as piece:
-            list(read_documents([piece], "lines"))
+    said = r"a\.txt, from byte 4, line 2: byte 1 of the line"
+    with pytest.raises(InputError, match=said), as_file(FileRange(path, "lines", 2)) as piece:
+        list(read_documents([piece], "lines"))

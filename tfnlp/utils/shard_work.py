@@ -6,6 +6,7 @@ of an item depend on the item alone, so that they are the same whoever writes th
 """
 
 import concurrent.futures
+import logging
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -72,6 +73,8 @@ def in_beam(runner, options=()):
         raise InputError(
             f"runner={runner} needs apache-beam; pip install 'tfnlp[beam]'."
         ) from None
+
+    logging.getLogger("apache_beam").setLevel(logging.WARNING)
 
     class Work(beam.DoFn):
         def __init__(self, load):
