@@ -126,11 +126,15 @@ def make_augmenter(labels):
             f"with {head!r}."
         )
     config = learning.ReplacementConfig if replace else learning.ContinuationConfig
+    model_dir, vectors, teacher_dir = (
+        runner_flags.absolute(FLAGS[name].value)
+        for name in ("model_dir", "vectors", "teacher_dir")
+    )
     return learning.Augmenter(
-        FLAGS.model_dir,
+        model_dir,
         dataclass_flags.read(config),
-        FLAGS.vectors if replace else None,
-        FLAGS.teacher_dir,
+        vectors if replace else None,
+        teacher_dir,
         labels,
         FLAGS.batch_size,
     )

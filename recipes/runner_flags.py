@@ -1,5 +1,6 @@
 """Flags of who does the work of shards: this machine, or an Apache Beam pipeline."""
 
+import os
 import shlex
 
 from absl import flags
@@ -36,3 +37,8 @@ def each(needed=None):
         refuse_without(["runner"], needed)
     refuse_without(["pipeline_options"], "runner")
     return in_beam(FLAGS.runner, shlex.split(FLAGS.pipeline_options)) if FLAGS.runner else None
+
+
+def absolute(path):
+    """Return a path as workers with another working folder find it; a name on the Hub as it is."""
+    return os.path.abspath(path) if path and os.path.exists(path) else path

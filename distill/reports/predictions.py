@@ -36,7 +36,7 @@ def print_predictions(pipeline, inputs, predictions, positive_label=None):
     for row in _rows(task_of(pipeline), inputs, predictions):
         print("\t".join(row))
     summary = summarise(pipeline, inputs, predictions, positive_label)
-    print_summary(summary, pipeline.max_length)
+    print_summary(summary, summary["cut"] and pipeline.max_length)
 
 
 def write_predictions(folder, pipeline, inputs, predictions, positive_label=None):
@@ -50,7 +50,7 @@ def write_predictions(folder, pipeline, inputs, predictions, positive_label=None
     summary = summarise(pipeline, inputs, predictions, positive_label)
     write_json(folder / "summary.json", summary)
     print(f"Wrote {path}.", file=sys.stderr)
-    print_summary(summary, pipeline.max_length)
+    print_summary(summary, summary["cut"] and pipeline.max_length)
 
 
 def write_lines(path, task, inputs, predictions):

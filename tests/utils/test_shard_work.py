@@ -39,7 +39,7 @@ def test_every_item_is_done_and_errors_keep_their_sentence(place, tmp_path):
 
 
 def test_a_killed_process_is_told(tmp_path):
-    with pytest.raises(InputError, match="A worker process was killed.*fewer than processes=2"):
+    with pytest.raises(InputError, match=r"A worker process was killed.*fewer than processes=2"):
         list(in_processes(2)(functools.partial(kill, tmp_path), [1, 2, 3]))
 
 
