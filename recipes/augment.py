@@ -126,17 +126,14 @@ def make_augmenter(labels):
             f"with {head!r}."
         )
     config = learning.ReplacementConfig if replace else learning.ContinuationConfig
-    model_dir, vectors, teacher_dir = (
-        runner_flags.absolute(FLAGS[name].value)
-        for name in ("model_dir", "vectors", "teacher_dir")
-    )
+    absolute = runner_flags.absolute
     return learning.Augmenter(
-        model_dir,
-        dataclass_flags.read(config),
-        vectors if replace else None,
-        teacher_dir,
-        labels,
-        FLAGS.batch_size,
+        model_dir=absolute(FLAGS.model_dir),
+        config=dataclass_flags.read(config),
+        vectors=absolute(FLAGS.vectors) if replace else None,
+        teacher_dir=absolute(FLAGS.teacher_dir),
+        labels=labels,
+        batch_size=FLAGS.batch_size,
     )
 
 

@@ -128,7 +128,7 @@ def make_teacher(task, models, each):
     unpruned = models.unpruned and learning.Teacher(*models.unpruned, task, weights)
     tokenizer = models.teacher_tokenizer or models.tokenizer
     return learning.Teacher(
-        models.teachers, tokenizer, task, weights, FLAGS.cache_dir, each, unpruned
+        models.teachers, tokenizer, task, weights, FLAGS.cache_dir, each=each, unpruned=unpruned
     )
 
 
