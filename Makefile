@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: demo test quick mobile lint dist installed licences saved_files
+.PHONY: demo test quick mobile lint dist installed licences saved_files beam
 
 demo: $(VENV)/demo.stamp
 	$(RUN) recipes/demo.py --output_dir=demo --packages_dir=$(VENV)/demo
@@ -19,6 +19,14 @@ quick: $(VENV)/test.stamp lint
 mobile: $(VENV)/test.stamp $(VENV)/mobile/mediapipe.stamp
 	TFNLP_MEDIAPIPE_PYTHON=$(abspath $(VENV))/mobile/bin/python \
 		$(RUN) -m pytest -n 0 tests/distill/export/test_mediapipe.py
+
+# Pipelines of Apache Beam, whose pins are of older packages than those of the tests.
+beam: $(VENV)/test.stamp $(VENV)/beam/beam.stamp
+	$(VENV)/beam/bin/python -m pytest -n 0 tests/utils/test_shard_work.py \
+		tests/corpora/test_corpus_preparation.py \
+		tests/distill/reports/test_prediction_shards.py \
+		tests/distill/learning/test_augmentation_file.py \
+		tests/distill/learning/test_teacher_outputs.py
 
 lint: $(VENV)/test.stamp
 	$(RUN) -m ruff check .
@@ -71,4 +79,13 @@ $(VENV)/mobile/mediapipe.stamp:
 $(VENV)/build/build.stamp:
 	$(PYTHON) -m venv $(VENV)/build
 	$(VENV)/build/bin/python -m pip install --quiet --upgrade "build>=1.2" "pip>=25.3"
+	touch $@
+
+# Over the packages of the tests, with those that Beam needs in front.
+$(VENV)/beam/beam.stamp: $(VENV)/test.stamp
+	$(PYTHON) -m venv $(VENV)/beam
+	$(RUN) -c "import site; print('import site; site.addsitedir(' + \
+		repr(site.getsitepackages()[0]) + ')')" \
+		> $$($(VENV)/beam/bin/python -c "import site; print(site.getsitepackages()[0])")/test.pth
+	$(VENV)/beam/bin/pip install --quiet "apache-beam>=2.77,<3"
 	touch $@

@@ -12,7 +12,14 @@ that head, such as MiniLM, for methods that compare hidden states and attention.
 from absl import flags, logging
 
 from distill import learning
-from recipes import distillation_flags, distillation_run, entry_point, model_flags, training_flags
+from recipes import (
+    distillation_flags,
+    distillation_run,
+    entry_point,
+    model_flags,
+    runner_flags,
+    training_flags,
+)
 from recipes.command_line import group, no_effect
 from tfnlp import objectives, text, training
 
@@ -64,6 +71,7 @@ def main():
     soft_labels, masked_lm_weight, masked_share = learning.resolve_masking(
         FLAGS.method, *weights, FLAGS.masked_share, FLAGS.whole_words
     )
+    each = runner_flags.each("cache_dir")
     learning.check_cacheable(FLAGS.cache_dir, masked_share)
     predicts = soft_labels or masked_lm_weight > 0
     with training.make_strategy(FLAGS.strategy).scope():
@@ -95,7 +103,7 @@ def main():
             data=learning.UnlabelledTexts(encodings, masking),
             config=config,
             run=run,
-            teacher=learning.Teacher([teacher], tokenizer, cache_dir=FLAGS.cache_dir),
+            teacher=learning.Teacher([teacher], tokenizer, cache_dir=FLAGS.cache_dir, each=each),
             terms=terms,
             masked_lm_weight=masked_lm_weight,
         ).run_all()

@@ -29,7 +29,14 @@ _OF_ONE_TABLE = ("source_column", "target_column")
 
 
 def check_files():
-    """Raise an InputError if a file named by a flag does not exist."""
+    """Raise an InputError if a file named by a flag does not exist, or a flag names an address."""
+    for name in sorted(recipe_flags()):
+        for path in _as_list(FLAGS[name].value) if name in FILES or name.endswith("_dir") else ():
+            if "://" in path:
+                raise InputError(
+                    f"{name}={path} is an address; mount it as a folder, which all workers see at "
+                    "the same path, and give that."
+                )
     for name in sorted(FILES & recipe_flags().keys()):
         for path in _as_list(FLAGS[name].value):
             if not os.path.exists(path) and not glob.has_magic(path):
