@@ -53,7 +53,7 @@ def augment_file(
     Args:
         augment: a function from a list of texts, and the number of the first, to a list of copies
             for each, such as a `WordReplacer`.
-        source: the file, .tsv, .csv, .json, .jsonl or .txt, or with .gz.
+        source: the file, .tsv, .csv, .json, .jsonl, .parquet or .txt, or with .gz.
         folder: to write into.
         columns: `TextColumns` of the file; a "sentence" alone where None.
         judge: a function from texts, and second texts or None, to the teacher's labels; where None
