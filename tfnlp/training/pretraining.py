@@ -255,6 +255,8 @@ def start_models(objective, config, folder=None, generator=None, **options):
     Raises:
         InputError: if the models of two folders were not trained together, and as `load_model`.
     """
+    if objective.packed:
+        options["packed"] = True
     if hasattr(objective, "build"):
         sources = {"discriminator": folder, "generator": generator}
         heads = {"discriminator": objective.head, "generator": "masked_lm"}
