@@ -26,7 +26,9 @@ from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("input", None, "File of texts: .tsv, .csv, .json, .jsonl, .txt, or with .gz.")
+flags.DEFINE_string(
+    "input", None, "File of texts: .tsv, .csv, .json, .jsonl, .parquet or .txt, or with .gz."
+)
 data_flags.define_column_flags("sentence")
 flags.DEFINE_string(
     "model_dir",

@@ -30,7 +30,9 @@ FLAGS = flags.FLAGS
 def define_text_flags():
     """Define the flags of the unlabelled texts."""
     flags.DEFINE_list(
-        "texts", None, "Files: .tsv, .csv, .json, .jsonl, else a text on each line; or with .gz."
+        "texts",
+        None,
+        "Files: .tsv, .csv, .json, .jsonl, .parquet, else a text on each line; or with .gz.",
     )
     flags.DEFINE_string("text_column", "sentence", "Column of the text in tables.")
     flags.mark_flag_as_required("texts")

@@ -38,21 +38,21 @@ class Models:
     teacher_tokenizer: object
 
 
-def distill(task, train, dev, test):
+def distill(task, splits):
     """Start the run of the flags, and distil the teachers for a task.
 
     Args:
         task: see `tfnlp.tasks`.
-        train, dev, test: the examples; those of the test may be None.
+        splits: {name: examples}, from `data_flags.read_splits`.
     """
     if FLAGS.family or FLAGS.size:
         model_flags.check_head(task, ())
     each = runner_flags.each("cache_dir")
     config, run = training_flags.start_run()
     with training.make_strategy(FLAGS.strategy).scope():
-        models = make_models(task, train)
+        models = make_models(task, splits["train"])
         model_flags.check_fit(models.student, models.tokenizer)
-        data = training.Splits(train, dev, FLAGS.max_length, test)
+        data = training.Splits.from_parts(splits, FLAGS.max_length)
         with compression_flags.rounding(models.student):
             learning.Distillation(
                 task,

@@ -14,7 +14,8 @@ from tfnlp.utils.worker_cluster import read_cluster
 FLAGS = flags.FLAGS
 # Flags that do not affect the final weights, so that they may change when a run resumes.
 _NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test", "on_nan", "baseline"}
-_NOT_DECISIVE |= {"keep_every", "keep_best", "log_steps", "runner", "pipeline_options"}
+_NOT_DECISIVE |= {"further_dev", "keep_every", "keep_best", "log_steps", "runner"}
+_NOT_DECISIVE |= {"pipeline_options"}
 # Flags of one schedule alone.
 _OF_SCHEDULES = {"decay_share": "wsd", "decay_power": "polynomial"}
 _published = {}  # by the names of --recipe

@@ -59,7 +59,7 @@ def augment_file(
             `Augmenter`. It returns a function from a list of texts, and the number of the first,
             to a list of copies for each, and one from texts, and second texts or None, to the
             teacher's labels; None in its place where copies keep their example's label.
-        source: the file, .tsv, .csv, .json, .jsonl or .txt, or with .gz.
+        source: the file, .tsv, .csv, .json, .jsonl, .parquet or .txt, or with .gz.
         folder: to write into.
         columns: `TextColumns` of the file; a "sentence" alone where None.
         keep_labels: whether copies with another label from the teacher are left out; else they get

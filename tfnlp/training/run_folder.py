@@ -79,14 +79,16 @@ class RunFolder:
         overwrite: whether `start` deletes the run in the folder.
         writes: whether anything is written; of several workers only one writes.
         defaults: values of flags that a run of an earlier version may lack, a dict.
+        files: names of further files of this run in the folder.
 
     Raises:
         InputError: if the folder holds a run with other flags, or other files, or if another
             process writes to it.
     """
 
-    def __init__(self, path, flags, overwrite=False, writes=True, defaults=None):
+    def __init__(self, path, flags, overwrite=False, writes=True, defaults=None, files=()):
         self.writes = writes
+        self.files = files
         self.path = pathlib.Path(path)
         self.best = self.path / "best"
         self.averaged = self.path / "averaged"
@@ -120,7 +122,8 @@ class RunFolder:
     def _run_files(self):
         files = [path for path in self.path.rglob("*") if path.is_symlink() or not path.is_dir()]
         for path in files:
-            if not _is_run_file(path.relative_to(self.path)):
+            name = path.relative_to(self.path)
+            if not (_is_run_file(name) or str(name) in self.files):
                 raise InputError(
                     f"{self.path} cannot be overwritten: {path} is no file of a run; move it "
                     "away, or give another folder."
