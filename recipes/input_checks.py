@@ -93,8 +93,8 @@ def named_files(flag):
         name, _, path = entry.partition("=")
         if not (path and name.isidentifier()) or "baseline" in name:
             raise InputError(
-                f"{flag}={entry} must be NAME=FILE, with a name of letters and digits, such as "
-                "mismatched=dev_mismatched.tsv."
+                f"{flag}={entry} must be NAME=FILE, with a name of letters, digits and _ without "
+                "'baseline', such as mismatched=dev_mismatched.tsv."
             )
         files.setdefault(name, []).append(path)
     return files

@@ -27,7 +27,7 @@ FAMILIES = (
     *("bert", "roberta", "distilbert", "albert", "electra", "deberta", "deberta_v2"),
     *("deberta_v3", "xlnet", "transformer_xl", "gpt", "gpt2", "lstm", "textcnn", "bag", "elmo"),
 )
-ARCHIVES = ("bert", "deberta", "transformer_xl", "lstm")
+ARCHIVES = ("deberta", "transformer_xl", "lstm")
 TEXTS = ["the film is superb .", "지루한 영화"]
 SIZES = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 32}
 FURTHER_SIZES = {
@@ -120,7 +120,7 @@ def read_run(folder, place):
     subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
     metrics = RunFolder(folder / "run", {}, writes=False, overwrite=True).metrics()
     losses = [{k: v for k, v in m.items() if k.endswith("loss")} for m in metrics]
-    return {"epoch": progress["epoch"], "losses": losses}
+    return {"epoch": progress["epoch"], "step": progress["step"], "losses": losses}
 
 
 def write_corpus(folder):
