@@ -1,5 +1,6 @@
 """Additions to Sphinx: equations as MathML, pictures of tables, Korean pages, docstrings."""
 
+import inspect
 import re
 
 import figures
@@ -19,7 +20,7 @@ def setup(app):
     app.add_html_math_renderer("mathml", (_inline_equation, None), (_equation, None))
     app.connect("source-read", figures.draw_marked_tables)
     app.connect("html-page-context", _set_language)
-    app.connect("autodoc-skip-member", _keep_constants)
+    app.connect("autodoc-process-signature", _arguments_of_init)
     app.connect("autodoc-process-docstring", _as_restructured_text, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -40,10 +41,12 @@ def _equation(translator, node):
     raise nodes.SkipNode
 
 
-def _keep_constants(app, what, name, obj, skip, options):
-    """Keep public names of packages that have no docstring: constants."""
-    listed = what == "module" and not isinstance(options, dict)  # autosummary has a dict
-    return False if listed and not name.startswith("_") else skip
+def _arguments_of_init(app, what, name, obj, options, signature, return_annotation):
+    """Return the arguments of a Keras layer, which its `__new__` hides."""
+    if what == "class" and signature == "(*args, **kwargs)":
+        _, *arguments = inspect.signature(obj.__init__).parameters.values()
+        return str(inspect.Signature(arguments)), return_annotation
+    return None
 
 
 def _as_restructured_text(app, what, name, obj, options, lines):
@@ -63,3 +66,15 @@ def _as_restructured_text(app, what, name, obj, options, lines):
         else:
             parts[place] = MARKUP.sub(r"\\\g<0>", part)
     lines[:] = "".join(parts).split("\n")
+    if what == "module":
+        lines += [line for constant in _constants(name, obj) for line in constant]
+
+
+def _constants(package, module):
+    """Yield a description of each public name that autodoc leaves out: no class, no function."""
+    for name in getattr(module, "__all__", ()):
+        value = getattr(module, name)
+        if not callable(value) and not inspect.ismodule(value):
+            entries = [value] if isinstance(value, str) else sorted(map(str, value))
+            content = ", ".join(f"``{entry}``" for entry in entries)
+            yield "", f".. py:data:: {package}.{name}", "", f"   {content}"

@@ -90,7 +90,8 @@ def test_flags_of_commands_exist():
     commands = []
     for page in PAGES:
         text = (ROOT / page).read_text("utf-8").replace("\\\n", " ")
-        commands += re.findall(r"(?:python -m recipes\.|`tfnlp )(\w+)([^`|\n]*)", text)
+        text = re.sub(r"=(['\"]).*?\1", "=", text, flags=re.S)  # a value may have other flags
+        commands += re.findall(r"(?:python -m recipes\.|`tfnlp )([a-z]\w+)([^`|\n]*)", text)
     names = sorted({name for name, _ in commands})
     done = subprocess.run(
         [sys.executable, "-c", code, *names], check=True, capture_output=True, text=True, cwd=ROOT

@@ -91,10 +91,10 @@ def _figure_lines(figures):
     if not any("_baseline_" in key for key in figures):
         return _table("figure", {key.replace("_", " "): value for key, value in texts.items()})
     lines = ["| figure | value | baseline |", "| --- | --- | --- |"]
+    baselines = {k.replace("_baseline_", "_"): v for k, v in texts.items() if "_baseline_" in k}
     for key, value in texts.items():
-        split, _, score = key.partition("_")
-        if not score.startswith("baseline_"):
-            baseline = texts.get(f"{split}_baseline_{score}", "")
+        if "_baseline_" not in key:
+            baseline = baselines.get(key, "")
             lines.append(f"| {key.replace('_', ' ')} | {value} | {baseline} |")
     return [*lines, "", BASELINE]
 
