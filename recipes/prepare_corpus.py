@@ -41,7 +41,7 @@ flags.DEFINE_bool(
     "deduplicate",
     False,
     "Leave out duplicates of documents, up to white space; reads the files twice, and takes some "
-    "50 bytes of memory for each document.",
+    "100 bytes of memory for each document.",
 )
 flags.DEFINE_integer(
     "shard_mb", 8, "Megabytes of files in a shard. Each process holds one shard in memory.", 1

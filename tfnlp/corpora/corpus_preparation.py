@@ -64,7 +64,7 @@ def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1, eac
     Each shard is made from a range of the files alone and written atomically, so a killed
     preparation resumes at the missing shards when it is called again. The files are identical byte
     for byte, whether it is resumed or not and whoever makes the shards. To leave out duplicates,
-    the files are read once more before, and memory takes some 50 bytes a document.
+    the files are read once more before, and memory takes some 100 bytes a document.
 
     Args:
         paths: text files, or patterns as in `find_files`.
