@@ -102,8 +102,9 @@ class Page:
 
     def problems(self):
         """Return the errors of scripts and of the content policy so far."""
-        names = ("Runtime.exceptionThrown", "Log.entryAdded")
-        return [e["params"] for e in self.events if e["method"] in names]
+        thrown = [e["params"] for e in self.events if e["method"] == "Runtime.exceptionThrown"]
+        said = [e["params"]["entry"] for e in self.events if e["method"] == "Log.entryAdded"]
+        return thrown + [entry for entry in said if entry["level"] == "error"]
 
     def screenshot(self, path, width=1280, height=None):
         """Write a PNG of the whole page, or of its first `height` pixels."""

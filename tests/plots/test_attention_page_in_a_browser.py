@@ -115,9 +115,8 @@ def test_a_screen_reader_is_told_all(page):
     for role, name in tree:
         names.setdefault(role, []).append(name)
     (grid,) = [name for name in names["grid"] if "layer 1" in name]
-    assert grid == (
-        "layer 1, head 1, after the softmax. It looks mostly at the previous token (100%)."
-    )
+    sentence = "layer 1, head 1, after the softmax. It looks mostly at the previous token ("
+    assert grid.startswith(sentence)
     assert names["columnheader"][-6:] == TOKENS and set(TOKENS) <= set(names["rowheader"])
     assert len(names["gridcell"]) >= 36
     heads = [name for name in names["button"] if "head" in name]
@@ -142,14 +141,12 @@ def test_heads_are_drawn_when_seen_and_colours_follow_the_reader(page):
     canvas = "table.heads tr:nth-child(1) td:nth-child(2) canvas"
     page.wait(f"document.querySelector('{canvas}').dataset.drawn === 'yes'")
     pixel = (
-        f"[...document.querySelector('{canvas}').getContext('2d').getImageData(5, 0, 1, 1).data]"
+        f"[...document.querySelector('{canvas}').getContext('2d').getImageData(1, 2, 1, 1).data]"
     )
-    light = page.js(pixel)
-    assert min(light[:3]) > 200  # almost no attention is almost white
+    assert max(page.js(pixel)[:3]) < 160  # much attention is dark on white, and light on black
     dark = {"name": "prefers-color-scheme", "value": "dark"}
     page("Emulation.setEmulatedMedia", features=[dark])
-    page.wait(f"document.querySelector('{canvas}').dataset.drawn === 'yes'")
-    assert max(page.js(pixel)[:3]) < 80
+    page.wait(f"Math.min(...{pixel}) > 180")
     still = {"name": "prefers-reduced-motion", "value": "reduce"}
     page("Emulation.setEmulatedMedia", features=[still])
     moving = "getComputedStyle(document.querySelector('#png')).transitionDuration"
@@ -190,6 +187,9 @@ def test_positions_and_their_similarity(page):
         ".map((e) => e.textContent)"
     )
     assert row == ["2", "0.00", "0.00", "1.00", "0.00", "0.00", "0.00"]
+    page.js("document.querySelectorAll('#encodings table.heat td')[7].focus()")
+    assert readout(page) == "learned positions: 1 and 1 have the cosine 1.00"
+    assert page.problems() == []
 
 
 def test_without_scripts_there_is_a_picture_and_every_sentence(shown, tmp_path):
@@ -198,9 +198,6 @@ def test_without_scripts_there_is_a_picture_and_every_sentence(shown, tmp_path):
     with browser(tmp_path / "profile") as page:
         page.open(tmp_path / "attention.html", scripts=False)
         tree = page.accessible()
-        assert (
-            "image",
-            "Mean attention of the heads of each layer: rows look at columns, darker is more.",
-        ) in tree or any("Mean attention" in name for _, name in tree)
+        assert any(name.startswith("Mean attention of the heads") for _, name in tree)
         assert not any(role == "grid" for role, _ in tree)
         assert page.problems() == []

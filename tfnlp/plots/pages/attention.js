@@ -196,6 +196,7 @@ function headButton(entry, row, head) {
   button.addEventListener("click", () => choose({ row, head }));
   button.addEventListener("focus", () => say(button.getAttribute("aria-label")));
   canvas.addEventListener("pointermove", (event) => {
+    if (!hasMoved(event)) return;
     const box = canvas.getBoundingClientRect();
     const m = mapOf(entry, chosen.view, head);
     const i = Math.floor(((event.clientY - box.top) / box.height) * m.rows.length);
@@ -280,15 +281,29 @@ function heatTable(entry, m, head, name) {
     foot.append(cell);
   });
   table.append(element("thead", {}, top), body, element("tfoot", {}, foot));
-  table.querySelector("td").tabIndex = 0;
+  answer(table, entry, head);
+  return table;
+}
+
+// Make a table answer to the pointer and to keys; Tab stops once in it.
+function answer(table, entry, head) {
   const onCell = (event) => {
     const cell = event.target.closest("td");
     if (cell) pointAt(table, cell, entry, head);
   };
-  table.addEventListener("pointerover", onCell);
+  table.querySelector("td").tabIndex = 0;
+  table.addEventListener("pointermove", (event) => hasMoved(event) && onCell(event));
   table.addEventListener("focusin", onCell);
   table.addEventListener("keydown", moveInTable);
-  return table;
+}
+
+let pointer = "";
+
+// Browsers send a move when the page scrolls below a pointer at rest, as keys make it.
+function hasMoved(event) {
+  const before = pointer;
+  pointer = `${event.clientX} ${event.clientY}`;
+  return pointer !== before;
 }
 
 function heatCell(m, i, j) {
@@ -307,12 +322,11 @@ function topTable(entry, m, head) {
     const line = element("tr", {}, header(token, "row"));
     for (const [j, x] of m.top(i)) {
       const cell = element("td", { tabIndex: -1 });
+      cell.dataset.column = j;
       if (!m.isHidden(i, j)) {
         cell.append(`${tokenText(m.columns[j])} ${m.text(x)}`);
         if (HANGUL.test(m.columns[j])) cell.lang = "ko";
         paint(cell, m.shade(x));
-        cell.addEventListener("pointerover", () => sayEntry(entry, head, i, j));
-        cell.addEventListener("focus", () => sayEntry(entry, head, i, j));
       }
       line.append(cell);
     }
@@ -321,8 +335,7 @@ function topTable(entry, m, head) {
   const table = element("table", { className: "heat" }, element("thead", {}, top), body);
   table.setAttribute("role", "grid");
   table.setAttribute("aria-label", `The ${entry.kept} largest entries of each row`);
-  table.querySelector("td").tabIndex = 0;
-  table.addEventListener("keydown", moveInTable);
+  answer(table, entry, head);
   return table;
 }
 
@@ -331,7 +344,7 @@ function pointAt(table, cell, entry, head) {
   const line = cell.parentElement;
   line.cells[0].classList.add("on");
   table.tHead.rows[0].cells[cell.cellIndex].classList.add("on");
-  const j = cell.cellIndex - 1;
+  const j = Number(cell.dataset.column ?? cell.cellIndex - 1);
   if (line.parentElement.tagName === "TBODY") return sayEntry(entry, head, line.sectionRowIndex, j);
   const token = tokenText(currentText().tokens[entry.columns][j]);
   say(`${entryName(entry)}, head ${head + 1}: “${token}” has ${signed(entry.saliency[head][j])} % of gradient × input`);
@@ -376,6 +389,10 @@ function say(sentence) {
 }
 
 function sayEntry(entry, head, i, j) {
+  if (entry.cosines) {
+    const { rows, columns, at } = entry.cosines;
+    return say(`${entry.name}: ${rows[i]} and ${columns[j]} have the cosine ${at(i, j).toFixed(2)}`);
+  }
   const tokens = currentText().tokens;
   const [from, to] = [tokens[entry.rows][i], tokens[entry.columns][j]].map(tokenText);
   const parts = Object.keys(entry.views).map((view) => {
@@ -438,7 +455,7 @@ function similarity(table) {
 
 function fillSimilarity(details, table) {
   const m = similarity(table);
-  const entry = { saliency: [[]], sentences: [""] };
+  const entry = { name: table.name, stream: "", saliency: [[]], sentences: [""], cosines: m };
   const grid = heatTable(entry, m, 0, table.name);
   grid.setAttribute("aria-label", `${table.name}: cosine of each two rows`);
   grid.tFoot.remove();
