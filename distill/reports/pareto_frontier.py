@@ -266,7 +266,7 @@ def scatter(points, label, metric):
         )
     axes.set_xlim(left=0)
     axes.margins(y=0.1)
-    return svg_of(figure)
+    return svg_of(figure, f"{metric} by {label}; the table has the numbers")
 
 
 def _plots(candidates, metric):
@@ -280,7 +280,7 @@ def _plots(candidates, metric):
         except ImportError:
             logging.info("No plots on the page: install tfnlp[plots] for them.")
             return ""
-    return "".join(f"<figure>{plot}</figure>" for plot in plots)
+    return "".join(f'<figure class="plot">{plot}</figure>' for plot in plots)
 
 
 def _counts(candidate):

@@ -36,8 +36,8 @@ def test_pictures_take_the_readers_colours_and_are_the_same_twice():
     def picture():
         figure = Figure()
         figure.add_subplot(title="t").plot([1, 2])
-        return svg_of(figure)
+        return svg_of(figure, "a & b")
 
     svg = picture()
-    assert svg == picture() and svg.startswith("<svg")
+    assert svg == picture() and svg.startswith('<svg role="img" aria-label="a &amp; b"')
     assert "currentColor" in svg and "#000000" not in svg and "#ffffff" not in svg

@@ -81,19 +81,23 @@ def tagged(text):
     return f'<span lang="ko">{escaped}</span>' if HANGUL.search(text) else escaped
 
 
-def svg_of(figure):
-    """Return a matplotlib figure as an SVG in the reader's colours and fonts.
+def svg_of(figure, name):
+    """Return a matplotlib figure as an SVG with a name, in the reader's colours and fonts.
 
     Ids and dates are left out, so that the same figure gives the same page.
     """
     import matplotlib
 
+    for axes in figure.axes:
+        if axes.get_legend() is not None:
+            axes.get_legend().set_frame_on(False)  # a white one
     svg = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "tfnlp"}):
         unset = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(svg, format="svg", metadata=unset, transparent=True)
     text = svg.getvalue()
-    return text[text.index("<svg") :].replace("#000000", "currentColor")
+    text = text[text.index("<svg") :].replace("#000000", "currentColor")
+    return text.replace("<svg", f'<svg role="img" aria-label="{html.escape(name)}"', 1)
 
 
 def _digest(text):

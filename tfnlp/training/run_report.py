@@ -154,7 +154,8 @@ def _report_page(name, labels, sections, folder, metrics, metric):
 def _curves(metrics, metric):
     """Return the curves as an SVG; "" without matplotlib, which `plot_curves` has told."""
     try:
-        return f"<figure>{svg_of(draw_curves(metrics, metric))}</figure>"
+        svg = svg_of(draw_curves(metrics, metric), "Loss and score by epoch; the table has them")
+        return f'<figure class="plot">{svg}</figure>'
     except ImportError:
         return ""
 
