@@ -1,8 +1,5 @@
 """Numbers of what a model does inside: attention, alignments, activations, gradients over time."""
 
-from .attention import LayerAttention as LayerAttention
-from .attention import TextAttention as TextAttention
-from .attention import attention_of as attention_of
 from .internals import activations as activations
 from .internals import alignments as alignments
 from .internals import check_attends as check_attends
@@ -13,3 +10,6 @@ from .internals import token_texts as token_texts
 from .internals import windows as windows
 from .position_tables import PositionTable as PositionTable
 from .position_tables import position_tables as position_tables
+from .text_attention import LayerAttention as LayerAttention
+from .text_attention import TextAttention as TextAttention
+from .text_attention import attention_of as attention_of

@@ -32,9 +32,9 @@ def pack_text(attention, teacher=None, layer_map=None):
     for shown in _rows(attention, teacher, layer_map):
         rows.append([len(entries) + i for i in range(len(shown))])
         for layer, prefix in shown:
-            entry, found = _pack_layer(layer, prefix, tokens)
+            entry, of_heads = _pack_layer(layer, prefix, tokens)
             entries.append(entry)
-            patterns += [] if prefix else found
+            patterns += [] if prefix else of_heads
     packed = {
         "texts": list(attention.texts),
         "tokens": tokens,
@@ -65,15 +65,15 @@ def _pack_layer(layer, prefix, tokens):
     """Return a layer's JSON object and the patterns of its heads."""
     heads, _, columns = layer.weights.shape
     names = {"rows": f"{prefix}{layer.rows}", "columns": f"{prefix}{layer.columns}"}
-    own = {name.removeprefix(prefix): x for name, x in tokens.items() if name.startswith(prefix)}
-    found = [head_sentence(layer, head, own) for head in range(heads)]
+    lists = {name.removeprefix(prefix): x for name, x in tokens.items() if name.startswith(prefix)}
+    summaries = [head_sentence(layer, head, lists) for head in range(heads)]
     kept = _kept(layer.weights) if columns > LONG else None
     views = {"weights": layer.weights, "scores": layer.scores} | layer.terms
     entry = names | {
         "name": f"{prefix}{layer.name}",
         "stream": layer.stream,
         "heads": heads,
-        "sentences": [sentence for _, sentence in found],
+        "sentences": [sentence for _, sentence in summaries],
         "hidden": _hidden(layer.visible),
         "kept": 0 if kept is None else KEPT,
         "index": "" if kept is None else _base64(kept.astype("<u2")),
@@ -84,7 +84,7 @@ def _pack_layer(layer, prefix, tokens):
         "shares": {name: np.round(x, 4).tolist() for name, x in layer.shares.items()},
         "saliency": [_shares(x) for x in layer.saliency],
     }
-    return entry, [pattern for pattern, _ in found]
+    return entry, [pattern for pattern, _ in summaries]
 
 
 def _pack_view(values, visible, kept, is_share):

@@ -122,8 +122,8 @@ def _classes(labels):
     return f"Classes: {', '.join(map(str, labels))}." if labels and len(labels) > 1 else ""
 
 
-def _note(rows):
-    return BASELINE if rows[0][-1] == "baseline" else ""
+def _has_baselines(rows):
+    return rows[0][-1] == "baseline"
 
 
 def _model_card(name, labels, sections, folder, plot):
@@ -132,7 +132,7 @@ def _model_card(name, labels, sections, folder, plot):
     for title, (header, *rows) in sections.items():
         lines += [f"## {title}", "", f"| {' | '.join(header)} |", "| --- " * len(header) + "|"]
         lines += [*(f"| {' | '.join(row)} |" for row in rows), ""]
-        lines += [BASELINE, ""] if _note([header]) else []
+        lines += [BASELINE, ""] if _has_baselines([header]) else []
         lines += ["![Loss and score by epoch](curves.png)", ""] if plot else []
         plot = False  # after the first table
     folder = folder.replace("best/", "`best/`")
@@ -143,7 +143,8 @@ def _report_page(name, labels, sections, folder, metrics, metric):
     """Return the model card as a page, with each epoch's numbers beside the curves."""
     parts = [f"<h1>{html.escape(name)}</h1>", f"<p>{html.escape(_classes(labels))}</p>"]
     for title, rows in sections.items():
-        parts += [f"<h2>{title}</h2>", html_table(rows), f"<p>{_note(rows)}</p>"]
+        parts += [f"<h2>{title}</h2>", html_table(rows)]
+        parts += [f"<p>{BASELINE}</p>"] if _has_baselines(rows) else []
         if title == "Measured" and metrics:
             parts += ["<h2>Epochs</h2>", '<div class="beside">', _curves(metrics, metric)]
             parts += [html_table(_epoch_rows(metrics)), "</div>"]
@@ -160,11 +161,16 @@ def _curves(metrics, metric):
         return ""
 
 
+def _cell(value):
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 def _epoch_rows(metrics):
     """Return a table of the losses and scores of each epoch."""
     names = dict.fromkeys(key for m in metrics for key in m)
     names = [name for name in names if name not in ("epoch", "time", "seconds")]
-    numbers = ([m.get(name) for name in names] for m in metrics)
-    rows = (["-" if x is None else f"{x:.4g}" for x in row] for row in numbers)
+    rows = ([_cell(m.get(name)) for name in names] for m in metrics)
     header = ["epoch", *(name.replace("val_", "dev ").replace("_", " ") for name in names)]
     return [header, *([str(m["epoch"]), *row] for m, row in zip(metrics, rows, strict=True))]

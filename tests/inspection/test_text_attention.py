@@ -4,8 +4,16 @@ import keras
 import numpy as np
 import pytest
 
+from tests.models.test_recurrent_translator import model_of as recurrent_model_of
 from tfnlp.inspection import attention_of
-from tfnlp.models import FAMILIES, TransformerConfig, build_model, config_by_name
+from tfnlp.knowledge import EntityTokenizer
+from tfnlp.models import (
+    FAMILIES,
+    TransformerConfig,
+    build_model,
+    config_by_name,
+    with_entities,
+)
 from tfnlp.models.text_model import submodel
 from tfnlp.plots import attention_page
 from tfnlp.text.special_tokens import end_token_id
@@ -123,6 +131,29 @@ def test_a_translator_looks_at_itself_and_at_the_source():
         attention_of(model, tokenizer, "a fine film")
     with pytest.raises(InputError, match=r"has \d+ tokens, but the model only 30 positions"):
         attention_of(model, tokenizer, "a fine film " * 20, "the plot")
+
+
+def test_a_recurrent_translator_aligns():
+    tokenizer = translator()[1]
+    model = recurrent_model_of({"vocabulary_size": tokenizer.vocabulary_size})
+    shown = attention_of(model, tokenizer, "a film", "the plot")
+    (layer,) = shown.layers
+    assert (layer.name, layer.rows, layer.columns) == ("alignment", "target written", "source")
+    np.testing.assert_allclose(layer.weights.sum(-1), 1, atol=1e-5)
+    np.testing.assert_allclose(np.exp(layer.scores), layer.weights, atol=1e-5)
+    np.testing.assert_array_equal(layer.saliency[0], shown.saliency["source"])
+
+
+def test_entities_attend_too():
+    bert, tokenizer = model_of("bert", None)
+    entities = EntityTokenizer.of(tokenizer, {"film": 1, "fine": 2})
+    model = with_entities(bert, np.random.default_rng(0).normal(size=(3, 8)), 1, num_heads=2)
+    shown = attention_of(model, entities, "a fine film")
+    names = [layer.name for layer in shown.layers]
+    assert names == ["layer 1", "layer 2", "entities layer 1"]
+    # Entities, and the first token with them, are seen; the prediction is of the states.
+    seen = shown.layers[2].visible[0].any(0)
+    assert seen.sum() == 3 and seen[0] and "half the squared norm" in shown.prediction
 
 
 def test_gradient_times_input_is_the_slope_of_the_answer():

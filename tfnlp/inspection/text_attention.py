@@ -121,7 +121,7 @@ def attention_of(model, tokenizer, text, pair=None):
     vectors = _token_vectors(model)
     run = submodel(model.input, {"outputs": model.output, "vectors": vectors})
     calls = []
-    with tf.GradientTape(persistent=True) as tape:
+    with tf.GradientTape() as tape:
         # Frozen tables too, which a tape does not watch by itself.
         tape.watch([v.value for v in model.variables if v.dtype.startswith("float")])
 
@@ -138,17 +138,21 @@ def attention_of(model, tokenizer, text, pair=None):
             for layer in attentions:
                 layer.observer = None
         target, prediction = _prediction(result["outputs"])
-    by_vectors = {
-        name: _times_gradient(tape, target, x)[0] for name, x in result["vectors"].items()
-    }
-    layers = [_layer(tape, target, *call) for call in calls]
+    values = [projections[-1] for *_, projections, _ in calls]
+    *by_values, by_vectors = _times_gradient(tape, target, [*values, result["vectors"]])
+    layers = [_layer(*call, x) for call, x in zip(calls, by_values, strict=True)]
     layers = _named(model, layers, [layer for layer, *_ in calls])
     weights = result["outputs"].get("attention_weights")
     if weights is not None:
         layers.append(_recurrent_layer(np.asarray(weights), by_vectors["source"]))
     texts = (text,) if pair is None else (text, pair)
     positions = position_tables(model, max(map(len, tokens.values())))
-    return TextAttention(model.name, texts, tokens, layers, by_vectors, prediction, positions)
+    return TextAttention(
+        *(model.name, texts, tokens, layers),
+        saliency=by_vectors,
+        prediction=prediction,
+        positions=positions,
+    )
 
 
 def _inputs(model, tokenizer, text, pair):
@@ -228,15 +232,20 @@ def _prediction(outputs):
     return tf.reduce_sum(states * states) / 2, "half the squared norm of the last states"
 
 
-def _times_gradient(tape, target, x):
-    """Return gradient times input summed over the last axis, (..., L) for x (..., L, D)."""
-    gradient = tape.gradient(target, x, unconnected_gradients="zero")
-    return np.asarray(tf.reduce_sum(tf.cast(gradient, "float32") * tf.cast(x, "float32"), -1))
+def _times_gradient(tape, target, tensors):
+    """Return gradient times input of tensors (1, ..., L, D), nested, each as (..., L)."""
+    gradients = tape.gradient(target, tensors, unconnected_gradients="zero")
+
+    def times(x, gradient):
+        product = tf.cast(gradient, "float32") * tf.cast(x, "float32")
+        return np.asarray(tf.reduce_sum(product, -1)[0])
+
+    return tf.nest.map_structure(times, tensors, gradients)
 
 
-def _layer(tape, target, layer, call, scores, projections, mask):
+def _layer(layer, call, scores, projections, mask, saliency):
     """Return the `LayerAttention` of one call, without its names."""
-    query, _, value = projections
+    query, *_ = projections
     total = scores.compute(call.product)
     weights = masked_softmax(total, mask)
     weights = weights if mask is None else zero_masked_rows(weights, mask)
@@ -252,7 +261,7 @@ def _layer(tape, target, layer, call, scores, projections, mask):
         weights=_numpy(weights),
         visible=np.broadcast_to(visible[0], total.shape),
         terms=terms,
-        saliency=_times_gradient(tape, target, value)[0],
+        saliency=saliency,
     )
 
 
