@@ -113,4 +113,6 @@ def test_a_page_tells_its_size_and_has_a_picture_without_scripts(tmp_path):
     assert f"holds all of it, {size:.1f} MB" in page.html
     assert page.svg in page.html.partition("<noscript>")[2].partition("</noscript>")[0]
     assert page.svg.count("<path") >= 2 and "<title>Mean attention" in page.svg
-    assert page.html.count("Of 2 heads, most attention goes") == 2 + 2  # in text, and in the data
+    assert (
+        page.html.count("Of 2 heads, 1 looks mostly at the previous token") == 2 + 2
+    )  # in text, and in the data

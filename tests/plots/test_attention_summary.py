@@ -68,6 +68,6 @@ def test_patterns_of_a_translation():
 def test_a_page_counts_its_patterns():
     said = page_sentence(["itself", "itself", "the first token", "no single pattern"])
     assert said == (
-        "Of 4 heads, most attention goes: 2 at itself, 1 at the first token, 1 with no single "
+        "Of 4 heads, 2 look mostly at itself, 1 looks mostly at the first token, 1 has no single "
         "pattern."
     )

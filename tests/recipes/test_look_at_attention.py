@@ -40,7 +40,7 @@ def test_pages_of_texts_of_a_teacher_and_of_a_translator(place, run, tmp_path):
     student = [f"--model_dir={place / 'student'}", f"--output_dir={tmp_path}"]
     texts = ["--text=the film is fine", "--text=정말 fine"]
     said = run("look_at_attention", *student, *texts).stderr
-    assert "Of 4 heads, most attention goes" in said and re.search(r"html, 0\.\d MB", said)
+    assert "Of 4 heads, " in said and re.search(r"html, 0\.\d MB", said)
     data = page_data(tmp_path)
     assert [text["texts"] for text in data["texts"]] == [["the film is fine"], ["정말 fine"]]
     assert (tmp_path / "attention.svg").read_text().startswith("<svg")

@@ -14,7 +14,7 @@ from tfnlp.utils.files import write_text
 
 # Steps of darkness in the picture without scripts.
 STEPS = 8
-CELL = 3  # pixels of an entry there
+SIDE, SMALLEST = 150, 3  # pixels of a map there, and the fewest of an entry
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,8 +82,9 @@ def static_svg(attention):
     if not attention.layers:
         return ""
     maps = [layer.weights.mean(0) for layer in attention.layers]
-    width = CELL * max(x.shape[1] for x in maps) + 12
-    width, height = max(width, 150), CELL * max(x.shape[0] for x in maps) + 34
+    most_rows, most_columns = (max(x.shape[axis] for x in maps) for axis in (0, 1))
+    cell = max(SMALLEST, SIDE // max(most_rows, most_columns))
+    width, height = max(cell * most_columns + 14, SIDE), cell * most_rows + 34
     columns = max(1, min(len(maps), 900 // width))
     pictures = []
     for number, (layer, weights) in enumerate(zip(attention.layers, maps, strict=True)):
@@ -92,7 +93,7 @@ def static_svg(attention):
         rows, cells = weights.shape
         pictures.append(
             f'<g transform="translate({x},{y})"><text y="14">{html.escape(name)}</text>'
-            f'<g transform="translate(0,20) scale({CELL})">{_paths(weights)}'
+            f'<g transform="translate(0,20) scale({cell})">{_paths(weights)}'
             f'<rect class="cell" fill="none" stroke="gray" stroke-width=".2" width="{cells}" '
             f'height="{rows}"/></g></g>'
         )

@@ -10,6 +10,8 @@ MOSTLY, ALSO = 0.4, 0.2
 EVEN = 0.9
 # Correlation of the places looked at with the places looked from, of an alignment in order.
 IN_ORDER = 0.9
+# Patterns that are no place to look at.
+NO_PLACE = ("no single pattern", "nothing to choose")
 
 
 def head_sentence(layer, head, tokens):
@@ -56,12 +58,11 @@ def page_sentence(patterns):
     if not patterns:
         return "The model has no attention; gradient times input shows what its answer rests on."
     counts = collections.Counter(patterns).most_common()
-    parts = [f"{count} at {name}" for name, count in counts if name not in _NO_PLACE]
-    parts += [f"{count} with {name}" for name, count in counts if name in _NO_PLACE]
-    return f"Of {len(patterns)} heads, most attention goes: {', '.join(parts)}."
-
-
-_NO_PLACE = ("no single pattern", "nothing to choose")
+    parts = []
+    for name, count in sorted(counts, key=lambda item: item[0] in NO_PLACE):
+        look, have = ("looks mostly at", "has") if count == 1 else ("look mostly at", "have")
+        parts.append(f"{count} {have if name in NO_PLACE else look} {name}")
+    return f"Of {len(patterns)} heads, {', '.join(parts)}."
 
 
 def _self_shares(weights, rows, tokens):

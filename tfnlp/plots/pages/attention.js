@@ -266,7 +266,8 @@ function heatTable(entry, m, head, name) {
   const table = element("table", { className: "heat" });
   table.setAttribute("role", "grid");
   table.setAttribute("aria-label", `${name}, ${viewName(chosen.view)}. ${entry.sentences[head]}`);
-  const top = element("tr", {}, element("th", { scope: "col" }, element("span", {}, "looks at")));
+  const corner = element("span", {}, entry.cosines ? "" : "looks at");
+  const top = element("tr", {}, element("th", { scope: "col" }, corner));
   m.columns.forEach((token) => top.append(header(token, "col")));
   const body = element("tbody");
   m.rows.forEach((token, i) => {
