@@ -41,14 +41,16 @@ class Page:
             text += byte
         return json.loads(text[:-1])
 
-    def open(self, path, scripts=True):
-        """Load a file and wait until its scripts have run; with `scripts=False` none runs."""
+    def open(self, path, scripts=True, place=""):
+        """Load a file, at a place, and wait until its scripts have run, unless they are off."""
+        self.session = None
+        self.events.clear()
         target = self("Target.createTarget", url="about:blank")["targetId"]
         self.session = self("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self(f"{domain}.enable")
         self("Emulation.setScriptExecutionDisabled", value=not scripts)
-        self("Page.navigate", url=path.as_uri())
+        self("Page.navigate", url=path.as_uri() + place)
         while not any(e["method"] == "Page.loadEventFired" for e in self.events):
             self.events.append(self._read())
         return self

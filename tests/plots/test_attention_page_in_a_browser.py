@@ -192,6 +192,18 @@ def test_positions_and_their_similarity(page):
     assert page.problems() == []
 
 
+def test_an_address_names_a_head(shown, tmp_path):
+    attention_page(list(shown)).save(tmp_path / "attention.html")
+    with browser(tmp_path / "profile") as page:
+        for place, title in (
+            ("layer=2&head=2&view=c2p", "layer 2, head 2: c2p"),
+            ("text=2&head=9", "layer 1, head 3: after the softmax"),
+            ("text=x&layer=99&view=y", "layer 2, head 1: after the softmax"),
+        ):
+            page.open(tmp_path / "attention.html", place=f"#{place}")
+            assert page.js("document.getElementById('head-title').textContent") == title
+
+
 def test_without_scripts_there_is_a_picture_and_every_sentence(shown, tmp_path):
     texts = [dataclasses.replace(shown[0], texts=("정말 영화",))]
     attention_page(texts).save(tmp_path / "attention.html")

@@ -594,10 +594,15 @@ function choose(change) {
 function start() {
   readColours();
   byId("app").hidden = false;
-  const names = data.texts.map((text, n) => [n, text.texts.join(" / ")]);
+  // An address may name a place, such as attention.html#text=1&layer=3&head=7&view=scores.
+  const asked = new URLSearchParams(location.hash.slice(1));
+  const place = (name, most) => Math.min(Math.max(1, Number(asked.get(name)) || 1), most) - 1;
+  const text = place("text", data.texts.length);
+  const row = place("layer", data.texts[text].rows.length || 1);
+  const names = data.texts.map((each, n) => [n, each.texts.join(" / ")]);
   if (names.length > 1) {
     const select = element("select", { id: "text" });
-    fillSelect(select, names, 0);
+    fillSelect(select, names, text);
     select.addEventListener("change", () => choose({ text: Number(select.value) }));
     byId("texts").append(element("label", {}, "Text ", select));
   }
@@ -613,7 +618,7 @@ function start() {
     readColours();
     choose({ text: chosen.text });
   });
-  choose({ text: 0 });
+  choose({ text, row, head: place("head", 1000), view: asked.get("view") ?? "weights" });
 }
 
 start();
