@@ -25,7 +25,7 @@ import pathlib
 from absl import flags, logging
 
 import tfnlp
-from distill import learning
+from distill.learning.layer_map import resolve_layer_map
 from recipes import entry_point
 from recipes.command_line import read_numbers, refuse_without
 from tfnlp import checkpoints, generation, plots
@@ -80,7 +80,7 @@ def layer_map(teacher, model):
     chosen = FLAGS.layer_map or ["uniform"]
     named = len(chosen) == 1 and not chosen[0].isdigit()
     layers = [tfnlp.models.config_of(each).num_layers for each in (teacher, model)]
-    return learning.resolve_layer_map(chosen[0] if named else read_numbers("layer_map"), *layers)
+    return resolve_layer_map(chosen[0] if named else read_numbers("layer_map"), *layers)
 
 
 def main():
