@@ -96,7 +96,8 @@ def main():
         teacher, of_teacher = load(FLAGS.teacher_dir)
         shown = [tfnlp.inspection.attention_of(teacher, of_teacher, *each) for each in texts]
         beside = {"teachers": shown, "layer_map": layer_map(teacher, model)}
-    page = plots.attention_page(attentions, **beside)
+    name = "/".join(pathlib.Path(FLAGS.model_dir).parts[-2:])
+    page = plots.attention_page(attentions, title=f"Attention of {name}", **beside)
     page.save(folder / "attention.html")
     write_text(folder / "attention.svg", page.svg)
     for sentence in page.summary:
