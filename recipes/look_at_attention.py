@@ -34,7 +34,7 @@ from tfnlp.utils.files import check_writable, write_text
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of a model, or its name on Hugging Face's Hub.")
-flags.DEFINE_multi_string("text", [], "A text.")
+flags.DEFINE_multi_string("text", None, "A text.")
 flags.DEFINE_multi_string(
     "pair", [], "Second text of a pair, or the translation, one for each --text."
 )

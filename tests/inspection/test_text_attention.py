@@ -98,7 +98,7 @@ def test_both_streams_of_xlnet_and_the_mask_decoder_of_deberta():
         before = order[0][None, :] < order[0][:, None]
         assert (layer.visible == before).all()
     assert (shown.layers[0].visible == before | np.eye(length, dtype=bool)).all()
-    model, tokenizer = model_of("deberta", "masked_lm")
+    model, tokenizer = model_of("deberta", "masked_lm", enhanced_mask_decoder=True)
     names = [layer.name for layer in attention_of(model, tokenizer, "a fine film").layers]
     assert names == [*layers, "mask decoder pass 1", "mask decoder pass 2"]
 

@@ -38,6 +38,11 @@ def sentence(weights, names=NAMES, visible=True, rows="tokens"):
         (sum(np.eye(LENGTH, k=k) for k in (-1, 0, 1)) / 3, "its neighbours", "(92%)"),
         (np.tile([0.2, 0, 0.35, 0, 0, 0.45, 0, 0], (LENGTH, 1)), "one token", "“f” (45%)"),
         (np.tile([0.3, 0, 0.35, 0, 0, 0.35, 0, 0], (LENGTH, 1)), "no single pattern", "“c”"),
+        (
+            np.tile([0.38, 0, 0.3, 0, 0, 0.32, 0, 0], (LENGTH, 1)),
+            "no single pattern",
+            "most goes to the first token (38%).",
+        ),
     ],
 )
 def test_patterns_of_one_text(weights, pattern, words):

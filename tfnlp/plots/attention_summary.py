@@ -49,8 +49,10 @@ def head_sentence(layer, head, tokens):
     token = int(means.argmax())
     if means[token] >= MOSTLY:
         return "one token", f"It looks mostly at “{columns[token]}” ({means[token]:.0%})."
-    words = f"It has no single pattern; most goes to {first} ({share:.0%})"
-    return "no single pattern", f"{words} and to “{columns[token]}” ({means[token]:.0%})."
+    edge = share == means[token]  # the first or the last token itself
+    also = "" if edge else f" and to “{columns[token]}” ({means[token]:.0%})"
+    words = f"It has no single pattern; most goes to {first} ({share:.0%}){also}."
+    return "no single pattern", words
 
 
 def page_sentence(patterns):
