@@ -63,6 +63,7 @@ class RunFolder:
     | `checkpoints/` | Hugging Face folders of earlier steps, `step_2000/` and so on |
     | `state.safetensors` | the last state of the training, to resume from |
     | `README.md` | the model card; `best/` has a copy |
+    | `report.html` | the card as a page, with each epoch beside the curves |
     | `intermediate/` | the same of the first of two phases |
     | `generator/` | beside `best/`, another model that was trained with it |
     | `averaged/` | beside `best/`, the mean of the weights after the last epochs |
