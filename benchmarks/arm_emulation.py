@@ -70,7 +70,7 @@ PROCESSORS = {
 INSTRUCTION = re.compile(r"0x[0-9a-f]+: +([0-9a-f]{8}) ")
 # {instruction: (mask, bits)} of products; QEMU's own disassembler does not know all of them.
 PRODUCTS = {
-    "smlal": (0xBFE0FC00, 0x0E608000),
+    "smlal by element": (0xBF00F400, 0x0F002000),
     "sdot": (0xBFE0FC00, 0x0E809400),
     "sdot by element": (0xBFC0F400, 0x0F80E000),
     "smmla": (0xFFE0FC00, 0x4E80A400),
