@@ -67,14 +67,14 @@ def _as_restructured_text(app, what, name, obj, options, lines):
             parts[place] = MARKUP.sub(r"\\\g<0>", part)
     lines[:] = "".join(parts).split("\n")
     if what == "module":
-        lines += [line for constant in _constants(name, obj) for line in constant]
+        lines += [line for constant in _constants(obj) for line in constant]
 
 
-def _constants(package, module):
+def _constants(module):
     """Yield a description of each public name that autodoc leaves out: no class, no function."""
     for name in getattr(module, "__all__", ()):
         value = getattr(module, name)
         if not callable(value) and not inspect.ismodule(value):
             entries = [value] if isinstance(value, str) else sorted(map(str, value))
             content = ", ".join(f"``{entry}``" for entry in entries)
-            yield "", f".. py:data:: {package}.{name}", "", f"   {content}"
+            yield "", f".. py:data:: {name}", "", f"   {content}"
