@@ -20,7 +20,7 @@ FLAGS = flags.FLAGS
 flags.DEFINE_string("input", None, "A .tsv of texts in the column sentence.")
 flags.DEFINE_string("tokenizer_dir", None, "Folder of the tokenizer.")
 flags.DEFINE_list("sizes", ["tinybert_4l_312", "bert_base"], "Sizes of models.")
-flags.DEFINE_integer("texts", 300, "Texts that each model reads.", 1)
+flags.DEFINE_integer("rows", 300, "Texts that each model reads.", 1)
 flags.DEFINE_integer("max_length", 128, "Longest text in tokens.", 3)
 flags.DEFINE_float("price", 0.04, "Price of a core's hour.", 0)
 flags.mark_flags_as_required(["input", "tokenizer_dir"])
@@ -63,7 +63,7 @@ def main():
         folder = pathlib.Path(folder)
         prepare(folder, tokenizer)
         lines = pathlib.Path(FLAGS.input).read_text(encoding="utf-8").splitlines()
-        (folder / "few.tsv").write_text("\n".join(lines[: FLAGS.texts + 1]), encoding="utf-8")
+        (folder / "few.tsv").write_text("\n".join(lines[: FLAGS.rows + 1]), encoding="utf-8")
         for size in FLAGS.sizes:
             run_model(folder / size, size, folder / "few.tsv", tokenizer)
 
