@@ -64,6 +64,9 @@ def test_losses_by_hand():
         "accuracy": [2, 3],
         "precision": [1, 2],
         "recall": [1, 1],
+        # The replaced token's log 3 is above one kept token's 0, and below the other's log 7.
+        "auc": [1, 2],
+        "replaced_share": [1, 3],
     }
 
 
@@ -211,6 +214,36 @@ def test_differences_start_at_zero_and_are_what_the_discriminator_learns(no_grap
         a = tf.convert_to_tensor(tape.gradient(losses[0], difference.value))
         b = tf.convert_to_tensor(tape.gradient(losses[1], whole_table.value))
         np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+def test_a_discriminator_learns_texts_by_heart(tokenizer):
+    """It finds replaced tokens at places that were not masked in training."""
+    keras.utils.set_random_seed(1)
+    ids = np.random.default_rng(0).integers(6, tokenizer.vocabulary_size, (24, 8))
+    corpus = Corpus.from_documents([[row] for row in ids.tolist()])
+    config = dataclasses.replace(
+        CONFIGS["electra"],
+        vocabulary_size=tokenizer.vocabulary_size,
+        hidden_dim=64,
+        intermediate_dim=256,
+        embedding_dim=64,
+        initializer_range=0.05,
+    )
+    # A small generator, which does not learn them first, and leaves much to find.
+    objective = ReplacedTokens(share=0.4, generator_size=0.1)
+    trained = objective.trained(objective.build(config))
+    batches = objective.batches(corpus, tokenizer, 24, 10, seed=1)
+    fitted = compiled(trained, objective, keras.optimizers.Adam(2e-3, global_clipnorm=1.0))
+    for epoch in range(300):
+        for inputs, labels in batches.epoch(epoch):
+            fitted.train_on_batch(inputs, labels)
+    sums = np.zeros((2, 2))
+    for epoch in range(1000, 1010):
+        for inputs, labels in batches.epoch(epoch):
+            scores = objective.scores(labels, trained(inputs))
+            sums += [[float(x) for x in scores[key]] for key in ("auc", "replaced_share")]
+    auc, share = sums[:, 0] / sums[:, 1]
+    assert auc > 0.75 and share > 0.2, (auc, share)
 
 
 @pytest.mark.parametrize("name", ["electra", "deberta", "deberta_v3"])

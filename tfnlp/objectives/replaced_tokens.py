@@ -207,8 +207,11 @@ class ReplacedTokens(Objective):
         """Return the scores of the generator and the discriminator.
 
         They are `masked_accuracy`, the share of masked tokens that the generator predicts;
-        `accuracy`, the share of tokens that the discriminator classifies correctly; and its
-        `precision` and `recall` for replaced tokens.
+        `accuracy`, the share of tokens that the discriminator classifies correctly; its
+        `precision` and `recall` for replaced tokens; `auc`, the share of a batch's pairs of a
+        replaced and a kept token whose logits are in order, whatever the rate of replacement;
+        and `replaced_share`, that rate. Special tokens count as kept: knowing these alone is
+        worth an AUC of 0.56 in texts of 20 tokens.
         """
         real = ops.cast(outputs["padding_mask"], "bool")  # (B, L)
         replaced = ops.cast(outputs["replaced"], "bool")
@@ -219,6 +222,8 @@ class ReplacedTokens(Objective):
             "accuracy": (_count(ops.equal(predicted, replaced) & real), _count(real)),
             "precision": (_count(hits), _count(predicted & real)),
             "recall": (_count(hits), _count(replaced & real)),
+            "auc": _ordered_pairs(outputs["logits"], replaced & real, real & ~replaced),
+            "replaced_share": (_count(replaced & real), _count(real)),
         }
 
 
@@ -269,6 +274,14 @@ def _set_tables(model, source):
             "The generator and the discriminator have other embeddings, so that they were not "
             "trained together; give the generator of this discriminator, or none."
         )
+
+
+def _ordered_pairs(logits, replaced, kept):
+    """Return the pairs of a replaced and a kept token whose logits rise, and all pairs."""
+    order = ops.argsort(ops.reshape(logits, (-1,)))
+    replaced, kept = (ops.cast(ops.reshape(x, (-1,)), "float32") for x in (replaced, kept))
+    below = ops.cumsum(ops.take(kept, order))
+    return ops.sum(ops.take(replaced, order) * below), ops.sum(replaced) * ops.sum(kept)
 
 
 def _count(flags):
