@@ -31,7 +31,7 @@ def get_layout_map(
 
     Shoeybi et al. 2019, 'Megatron-LM', section 3: attention is split by heads and the
     feed-forward network by units, so that a block adds over devices twice in its forward pass
-    and twice in its backward one. Variables that are not in the map are whole on each device.
+    and twice in its backward one. Variables that are not in the map are whole on each device::
 
         mesh = keras.distribution.DeviceMesh((2, 2), ("batch", "model"))
         layout_map = get_layout_map(mesh)
