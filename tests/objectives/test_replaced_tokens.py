@@ -372,3 +372,21 @@ def test_bad_arguments_are_refused(tokenizer):
     bare = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"])
     with pytest.raises(InputError, match=r"The tokenizer has no \[MASK\] \(nor <mask>\), so"):
         objective.check(CONFIGS["electra"], bare)
+
+
+def test_documents_of_a_row_are_told_apart_by_both_models():
+    objective = ReplacedTokens(packing="masked")
+    trained = objective.trained(objective.build(CONFIGS["deberta_v3"], packed=True))
+    inputs, _, _ = make_batch(rows=1, length=9, masked=2)
+    inputs["positions"] = np.array([[0, 1, 2, 3, 4, 0, 1, 2, 3]], "int32")
+    inputs["masked_positions"] = np.array([[2, 7]], "int32")
+    inputs["masked_ids"] = inputs["token_ids"][:, [2, 7]]
+    inputs["padding_mask"][:] = 1
+    other = inputs | {"token_ids": np.where(np.arange(9) == 8, 6, inputs["token_ids"])}
+    before, after = trained(inputs), trained(other)
+    for name, parts in (
+        ("generator_logits", [slice(1), slice(1, 2)]),
+        ("logits", [slice(5), slice(5, 9)]),
+    ):
+        first, second = (np.abs(before[name] - after[name])[:, part].max() for part in parts)
+        assert first < 1e-6 and second > 1e-3, name

@@ -1,14 +1,17 @@
 """The entry point of the recipes."""
 
+import json
 import os
 import pathlib
 import platform
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
 from recipes import entry_point
+from tests.requirements import installed_modules, read_requirements
 
 ROOT = pathlib.Path(__file__).parents[2]
 CODE = """
@@ -49,3 +52,58 @@ def test_the_command_that_resumes_is_the_one_that_was_stopped(monkeypatch, folde
     words = [str(ROOT / folder / f"{name}.py"), *given]
     monkeypatch.setattr(sys, "argv", words)
     assert entry_point.resuming_command() == f"python -m {folder}.{name} '--output_dir=a b'"
+
+
+# What training alone does not install is not there.
+TRAINING_ALONE = """
+import json, runpy, sys
+
+allowed = {*json.loads(sys.argv.pop(1)), *sys.stdlib_module_names, "distill", "recipes", "tfnlp"}
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] not in allowed:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Finder())
+del sys.argv[0]
+runpy.run_module(sys.argv[0], run_name="__main__")
+"""
+
+
+def test_what_trains_alone_needs_none_of_the_other_requirements(corpus, tmp_path):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    requirements = [
+        line.replace("tensorflow-cpu", "tensorflow") for line in read_requirements("training.txt")
+    ]
+    assert {*requirements} < {*project["dependencies"]}
+    allowed = installed_modules(requirements)
+    assert not {"ai_edge_litert", "keras_hub", "tensorflow_text", "matplotlib"} & {*allowed}
+
+    def run(recipe, *flags):
+        words = [json.dumps(allowed), f"recipes.{recipe}", *flags]
+        command = [sys.executable, "-c", TRAINING_ALONE, *words]
+        return subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
+
+    flags = ["--num_layers=1", "--hidden_dim=16", "--num_heads=1", "--vocabulary_size=300"]
+    done = run("finetune_classifier", *corpus, *flags, "--epochs=1", f"--output_dir={tmp_path}/a")
+    assert done.returncode == 0, done.stderr
+    folder = f"--model_dir={tmp_path}/a/best"
+    done = run("export_tflite", folder, f"--output_dir={tmp_path}/b")
+    assert done.returncode == 2
+    assert done.stderr.endswith(
+        "is not installed, which this needs; `pip install tfnlp` installs it beside what trains "
+        "alone.\n"
+    )
+
+
+def test_peers_of_keras_that_no_recipe_uses_are_not_loaded_with_it():
+    code = (
+        "import sys\n"
+        "from recipes.entry_point import UNUSED_PEERS, load_tensorflow\n"
+        "load_tensorflow()\n"
+        "print({*UNUSED_PEERS} & {*sys.modules}, 'keras' in sys.modules)\n"
+        "import sklearn\n"
+    )
+    shown = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True)
+    assert shown == "set() True\n"

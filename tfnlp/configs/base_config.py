@@ -70,6 +70,8 @@ class BaseConfig:
     recurrent: ClassVar[bool] = False
     # True if it is a transformer, whose blocks attend.
     attends: ClassVar[bool] = True
+    # True if a row may hold several documents, each of which sees itself alone.
+    packs_documents: ClassVar[bool] = False
     # True if it gives a vector of the whole text alone, and so has heads for whole texts alone.
     whole_texts: ClassVar[bool] = False
     # Largest norm of the weights of each class in a classifier's last layer; None for any.

@@ -35,7 +35,8 @@ class Scores:
         scores = 0.0
         if self.has_content:
             scores = product("scores", times_transposed, query=self.query, key=self.key)
-        lengths = ops.shape(self.query)[2], ops.shape(self.key)[2]
+        if self.terms:
+            lengths = ops.shape(self.query)[2], ops.shape(self.key)[2]
         for term in self.terms:
             scores += term.compute(*lengths, product)
         return scores

@@ -1,7 +1,5 @@
 """Mentions of a graph's entities in a text."""
 
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
 # morphy(7WN): endings of nouns, of verbs and of adjectives, and what replaces them.
 ENDINGS = (
     *(("s", ""), ("ses", "s"), ("ves", "f"), ("xes", "x"), ("zes", "z"), ("ches", "ch")),
@@ -11,7 +9,7 @@ ENDINGS = (
 )
 
 
-def find_mentions(words, graph, stop_words=ENGLISH_STOP_WORDS):
+def find_mentions(words, graph, stop_words=None):
     """Return a list of (start, stop, entity): words[start:stop] is the lemma of an entity.
 
     From left to right the longest lemma is taken, as it is written or in its base form by
@@ -20,8 +18,11 @@ def find_mentions(words, graph, stop_words=ENGLISH_STOP_WORDS):
     Args:
         words: a list of strings, of any case.
         graph: a `KnowledgeGraph`.
-        stop_words: words that are no mention by themselves.
+        stop_words: words that are no mention by themselves; scikit-learn's English ones if None.
     """
+    if stop_words is None:
+        # Every fine-tuning reads this file, and takes a second to load scikit-learn.
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS as stop_words
     words = [word.lower() for word in words]
     mentions, start = [], 0
     while start < len(words):

@@ -1,9 +1,8 @@
 """Classification of texts, or of pairs of texts."""
 
 import numpy as np
-from sklearn import metrics
 
-from tfnlp.baselines import compare_baselines
+from tfnlp import baselines
 from tfnlp.tasks.task import Task
 from tfnlp.text.readers import check_label_names, check_positive_label
 from tfnlp.utils.errors import unknown_name
@@ -48,6 +47,8 @@ class Classification(Task):
         return [self.label_names[i] for i in np.stack(outputs["logits"]).argmax(1)]
 
     def score_predictions(self, examples, predictions):
+        from sklearn import metrics  # takes a second, which the first step would wait for
+
         ids = {name: i for i, name in enumerate(self.label_names)}
         predicted = np.array([ids[name] for name in predictions])
         labels = np.asarray(examples.labels)
@@ -72,7 +73,7 @@ class Classification(Task):
 
     def linear_figures(self, splits):
         figures = {}
-        for result in compare_baselines(self, splits) if self.linear else ():
+        for result in baselines.compare_baselines(self, splits) if self.linear else ():
             name = result.name.removeprefix("words ")
             figures |= {
                 f"{split}_{name}_{self.monitor}": result.scores[f"{split}_{self.monitor}"]

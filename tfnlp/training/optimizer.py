@@ -12,6 +12,7 @@ from keras.src.optimizers.base_optimizer import global_norm
 from tfnlp.functional.recompute import recompute_blocks
 from tfnlp.training import schedules
 from tfnlp.training.layer_wise_rates import layer_factors
+from tfnlp.training.shared_traces import share_traces
 
 # Names of the variables of norms; Keras' `RMSNormalization` has `scale`.
 NORM_VARIABLES = ("gamma", "beta", "scale")
@@ -73,25 +74,28 @@ class FusedAdamW(SummedGradients, keras.optimizers.AdamW):
     2015, algorithm 1). The kernel has no `amsgrad`. See also `SummedGradients`.
     """
 
-    def update_step(self, gradient, variable, learning_rate):
-        rate = self._rate(variable, learning_rate)
+    def _backend_update_step(self, grads, trainable_variables, learning_rate):
+        # Made once for all variables: a graph of them for each takes a second to trace.
+        step = tf.cast(tf.convert_to_tensor(self.iterations) + 1, "float32")
+        beta1, beta2 = tf.constant(self.beta_1), tf.constant(self.beta_2)
+        numbers = {"lr": learning_rate, "beta1": beta1, "beta2": beta2}
+        numbers |= {"beta1_power": beta1**step, "beta2_power": beta2**step}
+        # The kernel adds epsilon to the root before the bias correction.
+        numbers["epsilon"] = self.epsilon * tf.sqrt(1 - numbers["beta2_power"])
+        super()._backend_update_step(grads, trainable_variables, numbers)
+
+    def update_step(self, gradient, variable, numbers):
+        numbers = {name: tf.cast(x, variable.dtype) for name, x in numbers.items()}
+        numbers["lr"] = rate = self._rate(variable, numbers["lr"])
         if self.weight_decay is not None and self._use_weight_decay(variable):
-            self.assign_sub(variable, variable * tf.cast(self.weight_decay, rate.dtype) * rate)
+            self.assign_sub(variable, variable * (rate * self.weight_decay))
         index = self._get_variable_index(variable)
-        step = ops.cast(self.iterations + 1, variable.dtype)
-        beta2_power = self.beta_2**step
         tf.raw_ops.ResourceApplyAdam(
             var=_handle(variable),
             m=_handle(self._momentums[index]),
             v=_handle(self._velocities[index]),
-            beta1_power=self.beta_1**step,
-            beta2_power=beta2_power,
-            lr=rate,
-            beta1=self.beta_1,
-            beta2=self.beta_2,
-            # The kernel adds epsilon to the root before the bias correction.
-            epsilon=self.epsilon * ops.sqrt(1 - beta2_power),
             grad=tf.cast(tf.convert_to_tensor(gradient), variable.dtype),
+            **numbers,
         )
 
 
@@ -262,6 +266,8 @@ def compile_model(config, trainer, steps_per_epoch):
     trainer.accumulation_steps = config.accumulation_steps
     if config.gradient_checkpointing:
         recompute_blocks(trainer)
+    if trainer.distribute_strategy.num_replicas_in_sync == 1:
+        share_traces(trainer)
     trainer.compile(optimizer_of(config, trainer, steps_per_epoch), jit_compile=config.xla)
 
 

@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import dataclasses
-import importlib.metadata
 import json
 import shutil
 import subprocess
@@ -12,8 +11,6 @@ import zipfile
 
 import numpy as np
 import pytest
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
 from distill.export.options import Export
 from distill.export.tflite import export_tflite
@@ -28,6 +25,7 @@ from distill.runtime import (
 )
 from distill.runtime.associated_files import SETTINGS_FILE, add_files
 from tests.distill.runtime.test_associated_files import ROOT, run
+from tests.requirements import installed_modules, read_requirements
 from tfnlp.models import build_model
 from tfnlp.pipelines.pipeline import PIPELINES
 from tfnlp.text.answers import best_answers
@@ -330,21 +328,9 @@ def test_the_distribution_runs_files_with_the_requirements_of_the_runtime(files,
         p.relative_to(installed) for p in installed.rglob("*.py*") if "__pycache__" not in p.parts
     } == {*modules}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    lines = (ROOT / "runtime" / "requirements.txt").read_text().splitlines()
-    requirements = [line for line in lines if not line.startswith("#")]
+    requirements = read_requirements("requirements.txt")
     assert {*requirements} < {*project["dependencies"]}
-    # The packages that pip installs, by the names that are imported.
-    names, wanted = set(), requirements
-    while wanted:
-        name = canonicalize_name(Requirement(wanted.pop()).name)
-        if name not in names:
-            names.add(name)
-            wanted += [x for x in importlib.metadata.requires(name) or [] if ";" not in x]
-    allowed = [
-        top
-        for top, owners in importlib.metadata.packages_distributions().items()
-        if names & {canonicalize_name(owner) for owner in owners}
-    ]
+    allowed = installed_modules(requirements)
     assert not {"tensorflow", "keras", "scipy", "sklearn", "sentencepiece"} & {*allowed}
     arguments = [*allowed, *sys.stdlib_module_names, *OURS], files
     arguments = (json.dumps(argument, default=str) for argument in arguments)

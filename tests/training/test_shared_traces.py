@@ -1,0 +1,77 @@
+"""Blocks that are traced once compute what each traced by itself does."""
+
+import inspect
+
+import keras
+import numpy as np
+import pytest
+
+from tfnlp.configs import config_by_name
+from tfnlp.layers import EncoderBlock
+from tfnlp.models import build_model
+from tfnlp.tasks import Classification
+from tfnlp.training import FineTuner, TrainingConfig, compile_model, optimizer
+
+SIZES = {"num_layers": 3, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
+CONFIG = TrainingConfig(batch_size=4, learning_rate=1e-2, warmup_steps=0, epsilon=1e-3)
+
+
+def trained_weights(family, prepare=lambda model: None):
+    """Return the weights after three steps with dropout."""
+    keras.utils.set_random_seed(0)
+    model = build_model(config_by_name(family, vocabulary_size=20, **SIZES), "classifier", 2)
+    prepare(model)
+    trainer = FineTuner(model, Classification(["no", "yes"]))
+    compile_model(CONFIG, trainer, 3)
+    rng = np.random.default_rng(0)
+    inputs = {name: np.zeros((12, 6), "int32") for name in model.input}
+    inputs |= {"token_ids": rng.integers(5, 20, (12, 6)), "padding_mask": np.tri(12, 6, 2)}
+    inputs = {name: value.astype("int32") for name, value in inputs.items()}
+    labels = rng.integers(0, 2, 12).astype("int32")
+    trainer.fit(inputs, labels, batch_size=4, shuffle=False, verbose=0)
+    return model.get_weights()
+
+
+@pytest.fixture
+def traced(monkeypatch):
+    """The names of the blocks whose `call` TensorFlow traces in training."""
+    calls, call = [], EncoderBlock.call
+
+    def counted(block, *args, **kwargs):
+        if kwargs.get("training"):
+            calls.append(block.name)
+        return call(block, *args, **kwargs)
+
+    counted.__signature__ = inspect.signature(call)
+    monkeypatch.setattr(EncoderBlock, "call", counted)
+    return calls
+
+
+@pytest.mark.parametrize("family", ["gpt2", "albert", "deberta_v3"])
+def test_steps_are_those_of_blocks_traced_by_themselves(family, monkeypatch):
+    shared = trained_weights(family)
+    monkeypatch.setattr(optimizer, "share_traces", lambda model: None)
+    alone = trained_weights(family)
+    for a, b in zip(shared, alone, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_blocks_of_one_kind_are_traced_once(traced, monkeypatch):
+    trained_weights("bert")
+    assert len(traced) == 1
+    traced.clear()
+    monkeypatch.setattr(optimizer, "share_traces", lambda model: None)
+    trained_weights("bert")
+    assert {*traced} == {"encoder_0", "encoder_1", "encoder_2"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda block: setattr(block, "trainable", False),
+        lambda block: setattr(block.attention_dropout_layer, "rate", 0.5),
+    ],
+)
+def test_blocks_that_compute_otherwise_are_kinds_of_their_own(traced, change):
+    trained_weights("bert", lambda model: change(model.get_layer("encoder_1")))
+    assert len(traced) == 2 and "encoder_1" in traced
