@@ -4,7 +4,9 @@
         --train=2000.tsv --dev=NSMC/dev.tsv --test=NSMC/test.tsv
 
 Each classifier starts from random weights and takes over those of the parts: all, the embeddings
-(tables), everything else (blocks) or nothing (none). Prints the accuracy of the last epoch.
+(tables), everything else (blocks) or nothing (none). Prints the accuracy of the last epoch, and
+before it the effective rank of what the model makes of dev's tokens: the exponential of the
+entropy of the shares of variance along the principal axes, 1 where all states lie on a line.
 """
 
 from absl import flags
@@ -17,7 +19,7 @@ flags.DEFINE_list("parts", ["none", "all"], "Weights to take over: none, all, ta
 flags.DEFINE_string("train", None, "Labelled texts to train on.")
 flags.DEFINE_string("dev", None, "Labelled texts to score.")
 flags.DEFINE_string("test", None, "Labelled texts to score too.")
-flags.DEFINE_integer("seeds", 3, "Fine-tunings of each kind.", 1)
+flags.DEFINE_integer("seeds", 3, "Fine-tunings of each kind; 0: ranks alone.", 0)
 flags.DEFINE_integer("max_length", 24, "Tokens of a text.", 3)
 flags.DEFINE_integer("epochs", 6, "Epochs of a fine-tuning.", 1)
 flags.DEFINE_integer("batch_size", 32, "Texts of a batch.", 1)
@@ -38,6 +40,19 @@ def start(folder, part, num_classes):
             if weight.path in pretrained and part in ("all", "tables" if is_table else "blocks"):
                 weight.assign(pretrained[weight.path])
     return model
+
+
+def effective_rank(model, batches):
+    """Return that of the last states of all tokens but the first and last of each text."""
+    import numpy as np
+
+    from tfnlp.training.inference import predict_batches
+
+    states = predict_batches(model, batches, ("sequence_output",))["sequence_output"]
+    covariance = np.cov(np.concatenate([rows[1:-1] for rows in states]), rowvar=False)
+    variances = np.clip(np.linalg.eigvalsh(covariance), 1e-12, None)
+    shares = variances / variances.sum()
+    return np.exp(-np.sum(shares * np.log(shares)))
 
 
 def accuracies(model, task, batches, examples):
@@ -75,20 +90,20 @@ def main():
         encoded = {k: task.encode(tokenizer, x, FLAGS.max_length) for k, x in examples.items()}
         for part in FLAGS.parts:
             scores = []
-            for seed in range(FLAGS.seeds):
+            for seed in range(max(FLAGS.seeds, 1)):
                 keras.utils.set_random_seed(seed)
                 batches = {
                     name: LengthBatches(rows, FLAGS.batch_size, labels, seed=seed, shuffle=True)
                     for name, (rows, labels) in encoded.items()
                 }
                 model = start(folder, part, task.num_classes)
-                scores.append([*accuracies(model, task, batches, examples)])
-            dev, test = (Estimate.of(column) for column in zip(*scores, strict=True))
-            print(
-                f"{folder} {part:6} dev {dev.mean:.2f} ± {dev.error or 0:.2f}, "
-                f"test {test.mean:.2f} ± {test.error or 0:.2f}",
-                flush=True,
-            )
+                if not seed:
+                    print(folder, part, f"rank {effective_rank(model, batches['dev']):.1f}")
+                if FLAGS.seeds:
+                    scores.append([*accuracies(model, task, batches, examples)])
+            for name, column in zip(("dev", "test"), zip(*scores, strict=True), strict=False):
+                figure = Estimate.of(column)
+                print(folder, part, f"{name} {figure.mean:.2f} ± {figure.error or 0:.2f}")
 
 
 if __name__ == "__main__":
