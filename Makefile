@@ -20,7 +20,7 @@ mobile: $(VENV)/test.stamp $(VENV)/mobile/mediapipe.stamp
 	TFNLP_MEDIAPIPE_PYTHON=$(abspath $(VENV))/mobile/bin/python \
 		$(RUN) -m pytest -n 0 tests/distill/export/test_mediapipe.py
 
-# Pipelines of Apache Beam, whose pins are of older packages than those of the tests.
+# Pipelines of Apache Beam, in an environment of their own, as its pins clash with others.
 beam: $(VENV)/test.stamp $(VENV)/beam/beam.stamp
 	$(VENV)/beam/bin/python -m pytest -n 0 tests/utils/test_shard_work.py \
 		tests/corpora/test_corpus_preparation.py \
@@ -52,11 +52,12 @@ $(VENV)/mobile/mediapipe.stamp:
 	$(VENV)/mobile/bin/pip install --quiet "mediapipe>=1.2,<2"
 	touch $@
 
-# Over the packages of the tests, with those that Beam needs in front.
+# Over the packages of the tests, which Beam runs with although it pins older ones of four.
 $(VENV)/beam/beam.stamp: $(VENV)/test.stamp
 	$(PYTHON) -m venv $(VENV)/beam
 	$(RUN) -c "import site; print('import site; site.addsitedir(' + \
 		repr(site.getsitepackages()[0]) + ')')" \
 		> $$($(VENV)/beam/bin/python -c "import site; print(site.getsitepackages()[0])")/test.pth
 	$(VENV)/beam/bin/pip install --quiet "apache-beam>=2.77,<3"
+	$(VENV)/beam/bin/pip uninstall --quiet --yes protobuf pyarrow pillow python-dateutil
 	touch $@
