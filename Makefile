@@ -30,7 +30,7 @@ docs: $(VENV)/docs.stamp
 docs-links: $(VENV)/docs.stamp
 	$(RUN) -m sphinx -q -b linkcheck docs build/links
 
-# Pipelines of Apache Beam, whose pins are of older packages than those of the tests.
+# Pipelines of Apache Beam, in an environment of their own, as its pins clash with others.
 beam: $(VENV)/test.stamp $(VENV)/beam/beam.stamp
 	$(VENV)/beam/bin/python -m pytest -n 0 tests/utils/test_shard_work.py \
 		tests/corpora/test_corpus_preparation.py \
@@ -96,11 +96,12 @@ $(VENV)/build/build.stamp:
 	$(VENV)/build/bin/python -m pip install --quiet --upgrade "build>=1.2" "pip>=25.3"
 	touch $@
 
-# Over the packages of the tests, with those that Beam needs in front.
+# Over the packages of the tests, which Beam runs with although it pins older ones of four.
 $(VENV)/beam/beam.stamp: $(VENV)/test.stamp
 	$(PYTHON) -m venv $(VENV)/beam
 	$(RUN) -c "import site; print('import site; site.addsitedir(' + \
 		repr(site.getsitepackages()[0]) + ')')" \
 		> $$($(VENV)/beam/bin/python -c "import site; print(site.getsitepackages()[0])")/test.pth
 	$(VENV)/beam/bin/pip install --quiet "apache-beam>=2.77,<3"
+	$(VENV)/beam/bin/pip uninstall --quiet --yes protobuf pyarrow pillow python-dateutil
 	touch $@
