@@ -14,19 +14,21 @@ GUIDES = pathlib.Path(__file__).parent / "guides"
 # A page has the output of a block below it, and a notebook its own.
 OUTPUT = re.compile(r"(^```(?:python|bash)\n.*?^```\n)\n```text\n.*?^```\n", re.M | re.S)
 SKIP = re.compile(r"^<!-- skip: .*? -->\n\n", re.M)
+# Without it the language of the first block would be that of the notebook.
+KERNEL = """\
+---
+jupyter:
+  kernelspec: {name: python3, display_name: Python 3, language: python}
+---
+
+"""
 
 
 def read_notebook(page):
     """Return a page as a notebook without outputs; bash blocks are `%%bash` cells."""
     text = SKIP.sub("", OUTPUT.sub(r"\1", page.read_text("utf-8")))
     text = re.sub(r"\]\((\w+)\.md", r"](\1.ipynb", text)
-    notebook = jupytext.reads(text.replace("](../", "](../../docs/"), "md")
-    notebook.metadata["kernelspec"] = {
-        "name": "python3",
-        "display_name": "Python 3",
-        "language": "python",
-    }
-    return notebook
+    return jupytext.reads(KERNEL + text.replace("](../", "](../../docs/"), "md")
 
 
 def run_notebook(notebook, folder, environment):
