@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: demo test quick mobile docs docs-links lint dist installed licences saved_files beam
+.PHONY: demo test quick mobile docs docs-links lint dist installed licences saved_files beam notebooks
 
 demo: $(VENV)/demo.stamp
 	$(RUN) recipes/demo.py --output_dir=demo --packages_dir=$(VENV)/demo
@@ -22,9 +22,13 @@ mobile: $(VENV)/test.stamp $(VENV)/mobile/mediapipe.stamp
 
 # Runs every snippet of the pages, then builds the site; no network is needed once the stamps are there.
 docs: $(VENV)/docs.stamp
-	$(RUN) -m pytest -n 0 docs
+	$(RUN) -m pytest -n 0 docs tests/docs
 	$(RUN) -m sphinx -W --keep-going -q docs build/site
 	@echo "The site: build/site/index.html"
+
+# Runs the guides as notebooks, some 25 minutes; `GUIDES="layers korean"` runs these alone.
+notebooks: $(VENV)/docs.stamp
+	$(RUN) -m docs.notebooks build/notebooks $(VENV)/demo $(GUIDES)
 
 # Follows the links that leave the site.
 docs-links: $(VENV)/docs.stamp

@@ -124,11 +124,6 @@ def working_folder(request, demo_folder, tmp_path_factory, monkeypatch):
 @pytest.fixture(scope="session")
 def demo_folder(tmp_path_factory):
     """The model and the sentences with which `make demo` begins."""
-    packages = pathlib.Path(sys.prefix) / "demo"
     folder = tmp_path_factory.mktemp("demo")
-    model = demo_data.checked_package(packages, demo_data.MODEL_PACKAGE)
-    demo_data.write_model(model, folder / "MiniLM-L6")
-    text = demo_data.checked_package(packages, demo_data.TEXT_PACKAGE)
-    splits = demo_data.split_sentences(demo_data.read_rated_sentences(text), longest=14)
-    demo_data.write_splits(splits, folder / "data")
+    demo_data.write_demo(pathlib.Path(sys.prefix) / "demo", folder)
     return folder

@@ -3,6 +3,7 @@ and floors import as ARCHITECTURE.md says.
 """
 
 import ast
+import importlib
 import importlib.util
 import json
 import pathlib
@@ -46,6 +47,21 @@ def test_commands_and_files_exist(page):
         assert (ROOT / name).exists(), name
     files = {path.name for top in PACKAGES for path in (ROOT / top).rglob("*.py")}
     assert set(re.findall(r"`(\w+\.py)`", text)) <= files
+
+
+def test_python_blocks_import_names_that_exist():
+    imports = set()
+    for page in PAGES:
+        text = (ROOT / page).read_text("utf-8")
+        for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S):
+            nodes = [n for n in ast.walk(ast.parse(block)) if isinstance(n, ast.ImportFrom)]
+            imports |= {(n.module, alias.name, page) for n in nodes for alias in n.names}
+    for module, name, page in sorted(imports):
+        if module.split(".")[0] in PACKAGES:
+            found = hasattr(importlib.import_module(module), name)
+            assert found or importlib.util.find_spec(f"{module}.{name}"), (
+                f"{page}: {module}.{name}"
+            )
 
 
 @pytest.mark.parametrize("page", [*ROOT.glob("docs/ko/*.md")], ids=lambda path: path.name)
