@@ -47,7 +47,7 @@ class Predictor:
 
     def plan(self, path, size):
         """Return the `FileRange`s of a file, of `size` bytes each."""
-        if self.task.kind == "tagger" and path.suffix == ".tsv":
+        if self.task.kind == "tagger" and path.suffix.lower() == ".tsv":
             return [FileRange(path, "files")]  # a table, or sentences between blank lines
         unit = "blank_lines" if self.task.kind == "tagger" else "lines"
         return [part for (part,) in plan_ranges([(path, path.stat().st_size)], size, unit)]

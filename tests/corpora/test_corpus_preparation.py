@@ -318,6 +318,24 @@ def test_bad_corpora_and_settings_are_refused(tokenizer, tmp_path, monkeypatch):
     refused("shard-00000.ids.npy was written from other texts; give", folder=folder)
 
 
+def test_a_shard_without_other_duplicates_of_the_same_number_is_refused(
+    tokenizer, tmp_path, monkeypatch
+):
+    paths, folder = [tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "corpus"
+    paths[1].write_text("a film .\ndull .\n")
+    call = paths, tokenizer, folder, by_lines(25e-6, deduplicate=True)
+    paths[0].write_text("a film .\nx x x x x x x x\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(corpus_preparation, "make_manifest", None)
+        with pytest.raises(TypeError):
+            prepare_corpus(*call)
+    # The first shard is not there yet when its file changes.
+    (folder / "shard-00000.json").unlink()
+    paths[0].write_text("dull .\nx x x x x x x x x\n")
+    with pytest.raises(InputError, match=r"shard-00001\.ids\.npy was written from other texts"):
+        prepare_corpus(*call)
+
+
 def test_files_edited_later_are_another_corpus(tokenizer, tmp_path):
     path, given = tmp_path / "a.txt", (tokenizer, tmp_path / "corpus")
     path.write_text("a fine film\n\na dull plot\n")

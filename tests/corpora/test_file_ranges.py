@@ -74,6 +74,30 @@ def test_files_fill_shards_in_order_and_some_are_never_cut(tmp_path):
     assert plan_ranges(files[:2], 100, "files") == [[FileRange(a, "files"), FileRange(b, "files")]]
 
 
+def test_empty_lines_are_texts_where_lines_are(tmp_path):
+    for name, text, due in (
+        ("a.txt", "a\n\n\nb\n\n", ["a", "", "", "b", ""]),
+        ("a.tsv", "sentence\na\n\nb\n\n", ["a", "", "b", ""]),
+        ("b.tsv", "sentence\tx\na\t1\n\nb\t2\n\n", ["a", "b"]),
+        ("a.jsonl", '{"sentence": "a"}\n\n', ["a"]),
+    ):
+        (tmp_path / name).write_text(text)
+        for size in (1, 2, 5, 100):
+
+            def read(piece):
+                return read_documents([piece], "lines")
+
+            shards = read_in_ranges(tmp_path / name, size, "lines", read)
+            assert [row for rows in shards for row in rows] == due, (name, size)
+
+
+def test_a_table_without_line_ends_is_refused_as_a_whole_one_is(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_bytes(b"sentence\ra film\rfine\r")
+    with pytest.raises(InputError, match=r"a\.tsv, line 1: there is a CR within the line"):
+        read_in_ranges(path, 5, "lines", lambda piece: read_columns(piece, ["sentence"]))
+
+
 def test_an_error_names_the_place_in_the_file(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"one\ntwo\n\xff\n")

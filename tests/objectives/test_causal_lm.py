@@ -135,6 +135,13 @@ def test_documents_of_a_row_begin_with_the_end_token_before_them():
     assert inputs["token_ids"].tolist() == [[10, 11, 12, 13], [14, 15, 16, 17]]
     assert inputs["positions"].tolist() == [[0, 1, 2, 0], [0, 0, 1, 2]]
     assert labels.tolist() == [[11, 12, -100, 14], [-100, 16, 17, 18]]
+    # That of a row's last label neither: here a row ends with the document.
+    whole.max_length = 3
+    inputs, labels = whole.batch(whole.stream(0), np.arange(2), None)
+    assert inputs["token_ids"].tolist() == [[10, 11, 12], [13, 14, 15]]
+    assert inputs["positions"].tolist() == [[0, 1, 2], [0, 1, 0]]
+    assert labels.tolist() == [[11, 12, -100], [14, -100, 16]]
+    assert inputs["next_token_ids"].tolist() == labels.tolist()
 
 
 def test_a_memory_and_other_families_are_no_match_for_documents_apart():

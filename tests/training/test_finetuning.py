@@ -91,6 +91,20 @@ def test_further_dev_sets_are_scored_and_select_nothing(one_layer, tokenizer, tm
     assert f"| dev web accuracy | {figures['dev_web_accuracy']:.4f} |" in card
 
 
+def test_figures_of_two_dev_sets_by_one_name_are_refused(one_layer, tokenizer, tmp_path):
+    class Scored(Scripted):
+        def score_predictions(self, examples, predictions):
+            return {"f1": 0.5, "macro_f1": 0.25, "accuracy": 0.5}
+
+    # Both have a `val_macro_f1`, which might select the best epoch.
+    data = Splits(TRAIN, DEV, 16, further_dev={"macro": TEST})
+    model, run = build_model(one_layer, "classifier", 2), RunFolder(tmp_path / "run", {})
+    config = TrainingConfig(epochs=1, batch_size=4)
+    experiment = FineTuning(Scored([]), model, tokenizer, data, config=config, run=run)
+    with pytest.raises(InputError, match="further_dev=macro has a figure val_macro_f1, as"):
+        experiment.run_all()
+
+
 def test_other_examples_or_another_model_are_noticed_on_resuming(one_layer, tokenizer, tmp_path):
     config = TrainingConfig(epochs=1, batch_size=4)
     flags = {"train": "train.tsv", "dev": "dev.tsv"}

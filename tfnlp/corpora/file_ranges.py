@@ -67,13 +67,20 @@ def as_file(part):
     if not begin and end is None:
         yield path
         return
+    suffix = path.suffix.lower()
     with open(path, "rb") as file:
-        header = _header(file) if path.suffix.lower() == ".tsv" else b""
+        header = _header(file) if suffix == ".tsv" else b""
+        is_all = bool(header) and not file.read(1)
         begin = max(_first(file, begin, unit), file.seek(len(header)))
         end = None if end is None else max(_first(file, end, unit), begin)
         file.seek(begin)
         content = file.read(-1 if end is None else end - begin)
-    if not content.strip():
+    if is_all and not part.begin:  # whoever reads it says what is missing
+        yield path
+        return
+    # Where a line is a text, an empty line is an empty text.
+    texts = unit == "lines" and suffix != ".jsonl" and b"\t" not in header
+    if not (content if texts else content.strip()):
         yield None
         return
     with tempfile.TemporaryDirectory() as folder:

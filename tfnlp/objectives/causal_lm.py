@@ -166,9 +166,10 @@ class CausalBatches(StreamBatches):
         """
         positions = np.zeros_like(labels)
         for row, (start, end) in enumerate(zip(*self._bounds(examples), strict=True)):
-            starts = stream.document_starts(start, end) - start
+            starts = stream.document_starts(start, end + 1) - start  # the last label's too
             if self.end_token_id is None:
                 labels[row, starts - 1] = IGNORED
+            starts = starts[starts < end - start]
             begins = np.zeros(end - start, "int32")
             begins[starts] = starts
             positions[row, : end - start] = np.arange(end - start) - np.maximum.accumulate(begins)

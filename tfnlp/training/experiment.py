@@ -7,6 +7,7 @@ from tfnlp.checkpoints import save_model
 from tfnlp.training.resumable_fit import fit
 from tfnlp.training.run_folder import RunFolder
 from tfnlp.training.training_config import TrainingConfig
+from tfnlp.utils.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,12 +120,21 @@ class Experiment(abc.ABC):
         """Return the metrics on dev after an epoch, whose names begin with "val_".
 
         Those of a further dev set begin with "val_NAME_".
+
+        Raises:
+            InputError: if that is also how a figure of another set is called.
         """
         metrics = {}
         for name in self.batches:
             if name.startswith("dev"):
                 prefix = f"val{name.removeprefix('dev')}_"
-                metrics |= {f"{prefix}{key}": x for key, x in self.measure(name).items()}
+                found = {f"{prefix}{key}": x for key, x in self.measure(name).items()}
+                if both := sorted(metrics.keys() & found):
+                    raise InputError(
+                        f"further_dev={name.removeprefix('dev_')} has a figure {both[0]}, as "
+                        "another dev set has; give it another name."
+                    )
+                metrics |= found
         return metrics
 
     def measure(self, name):

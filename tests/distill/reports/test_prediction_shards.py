@@ -1,5 +1,6 @@
 """Predictions in parts: together those of the whole file, kept after a kill, and refused."""
 
+import dataclasses
 import json
 
 import pytest
@@ -59,10 +60,17 @@ def test_a_killed_run_keeps_its_parts_and_another_is_refused(file, tmp_path):
     assert len(kept) == 6
     assert predict_files(predictor, [source], folder, 4e-5) == {"texts": 40, "cut": 0}
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
-    for change, name in (({"shard_mb": 1}, "shard_mb"), ({}, "input")):
-        source.write_text("a film\n")
+    (tmp_path / "other.tflite").write_bytes(file.read_bytes() + b"\0")
+    for change, size, name in (
+        ({}, 1, "shard_mb"),
+        ({"model": str(tmp_path / "other.tflite")}, 4e-5, "model"),
+        ({"columns": Columns(label="")}, 4e-5, "columns"),
+        ({}, 4e-5, "input"),
+    ):
+        if name == "input":
+            source.write_text("a film\n")
         with pytest.raises(InputError, match=f"holds predictions of another `{name}`; give"):
-            predict_files(predictor, [source], folder, **{"shard_mb": 4e-5} | change)
+            predict_files(dataclasses.replace(predictor, **change), [source], folder, size)
 
 
 def test_a_beam_pipeline_writes_the_same_files(file, tmp_path):
@@ -83,5 +91,6 @@ def test_a_taggers_files_are_cut_between_sentences(tmp_path):
     path.write_text("a O\nb O\n\nc O\n\nd O\n")
     predictor = Predictor("m", prediction_task("tagger", ["O"]), Columns())
     assert {part.unit for part in predictor.plan(path, 3)} == {"blank_lines"}
-    path.rename(tmp_path / "a.tsv")
-    assert predictor.plan(tmp_path / "a.tsv", 3) == [FileRange(tmp_path / "a.tsv", "files")]
+    for name in ("a.tsv", "a.TSV"):
+        path = path.rename(tmp_path / name)
+        assert predictor.plan(path, 3) == [FileRange(path, "files")]
