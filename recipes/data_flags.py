@@ -21,7 +21,6 @@ def define_split_flags(train="Training file."):
     flags.mark_flags_as_required(["train", "dev"])
 
 
-@group("Data")
 def define_further_dev_flag():
     """Define --further_dev, the files of dev sets by name."""
     flags.DEFINE_list(

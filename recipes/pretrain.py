@@ -145,13 +145,15 @@ def check_weights():
 
 
 def check_family(families):
-    """Raise an InputError if a model from scratch does not fit the objective or its memory."""
+    """Raise an InputError if a model from scratch does not fit the objective and its settings."""
     config, family = model_flags.scratch_config(), FLAGS.family or FLAGS.size or "bert"
     if not isinstance(config, tuple(configs.FAMILIES[name] for name in families)):
         raise InputError(
             f"objective={FLAGS.objective} does not fit the family {family}; give family="
             f"{' or '.join(families)}."
         )
+    if FLAGS.packing == "masked":
+        configs.check_packing(config)
     check_memory(config)
 
 

@@ -229,6 +229,9 @@ def test_bad_flags_of_a_model_from_scratch_are_told_before_tensorflow_is_importe
         "--objective=causal_lm --packing=masked --memory_length=4": (
             "--memory_length=4 has no effect beside --packing=masked, where documents"
         ),
+        "--objective=causal_lm --family=lstm --packing=masked": (
+            "--packing=masked does not fit the family recurrent, which would see other documents"
+        ),
         "--num_heads=3": "--num_heads=3 does not divide --hidden_dim=256",
         "--objective=masked_lm --masked_share=0.2": "",
     }

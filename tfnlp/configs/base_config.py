@@ -212,3 +212,12 @@ def check_head(config, head, num_classes=None):
         )
     if head in ("classifier", "tagger") and not num_classes:
         raise InputError(f"num_classes={num_classes} must be at least 1 for head={head!r}.")
+
+
+def check_packing(config):
+    """Raise an InputError for a family that would see other documents of a packed row."""
+    if not config.packs_documents:
+        raise InputError(
+            f"packing=masked does not fit the family {family_name(config)}, which would see "
+            "other documents of a row; give another packing, or another model."
+        )

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from keras import ops
 
-from tfnlp.configs import check_head, family_name
+from tfnlp.configs import check_head, check_packing
 from tfnlp.text.batches import IGNORED
 from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import correct, log_likelihood
@@ -36,11 +36,8 @@ class Objective(abc.ABC):
     def check(self, config, tokenizer):
         """Raise an InputError if the model's config or the tokenizer does not fit."""
         check_head(config, self.head)
-        if self.packed and not config.packs_documents:
-            raise InputError(
-                f"packing=masked does not fit the family {family_name(config)}, which would see "
-                "other documents of a row; give another packing, or another model."
-            )
+        if self.packed:
+            check_packing(config)
         if config.reads_entities and not self.reads_entities:
             raise InputError(
                 "The model reads entities, which only objective=denoising_entities gives; take "
