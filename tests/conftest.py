@@ -14,6 +14,8 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 # Searches run for milliseconds here, but for seconds XLA would make them faster.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
+with contextlib.suppress(ImportError):  # of a PyTorch for CUDA; after TensorFlow it crashes
+    import triton  # noqa: F401
 import keras
 import numpy as np
 import pytest
