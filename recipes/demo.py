@@ -25,7 +25,7 @@ FLAGS = flags.FLAGS
 flags.DEFINE_string("output_dir", "demo", "Folder for sentences, runs and files.")
 flags.DEFINE_string("packages_dir", ".venv/demo", "Folder of the packages that pip downloaded.")
 
-LONGEST = 13  # words of a training sentence
+LONGEST = 14  # words of a training sentence
 # Everyday sentences that are not in the training data.
 SENTENCES = (
     "a fine film",
