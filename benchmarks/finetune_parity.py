@@ -132,7 +132,8 @@ def read_task():
     from tfnlp.tasks.tagging import tag_names
 
     if FLAGS.task == "classifier":
-        train, dev, _ = task_flags.read_labelled()
+        splits = task_flags.read_labelled()
+        train, dev = splits["train"], splits["dev"]
         return tasks.Classification(train.label_names, FLAGS.monitor), train, dev
     read = {
         "regression": tasks.read_scored_pairs,

@@ -1,21 +1,24 @@
-"""Blocks and models on Keras' JAX backend, compared with transformers on a GPU.
+"""Blocks and models in XLA, by JAX or TensorFlow, beside transformers and keras-hub on a GPU.
 
     python -m benchmarks.gpu --output_dir=runs/gpu
+    KERAS_BACKEND=tensorflow python -m benchmarks.gpu --output_dir=runs/gpu_tensorflow
     python -m benchmarks.gpu --output_dir=runs/gpu --tiny    # a dry run, on any machine
 
 One process, in which rounds alternate; figures are medians. A block is one of BERT-base's width
 with its attention, a family 12 of them behind its embeddings: forward, and with all gradients,
 without dropout and without an optimizer, 32 x 128 and 8 x 512 tokens, in float32 and in bfloat16.
-Ours are compiled by `jax.jit`; theirs run as they come and by `torch.compile`. Both libraries take
-of the GPU's memory what they need (`XLA_PYTHON_CLIENT_PREALLOCATE=false`).
+Ours and keras-hub's families are compiled by `jax.jit`, or by `tf.function(jit_compile=True)`;
+those of transformers run as they come and by `torch.compile`. All take of the GPU's memory what
+they need.
 
-Needs tfnlp[benchmarks], a jax[cuda] and a CUDA build of torch.
+Needs tfnlp[benchmarks], a CUDA build of torch, and jax[cuda] or tfnlp[cuda].
 """
 
 import os
 
-os.environ["KERAS_BACKEND"] = "jax"
+os.environ.setdefault("KERAS_BACKEND", "jax")
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
 
 import pathlib
 import time
@@ -28,11 +31,11 @@ FLAGS = flags.FLAGS
 flags.DEFINE_string("output_dir", None, "Folder to write gpu.json into.")
 flags.DEFINE_bool("tiny", False, "Small sizes and few rounds, to see that all of it runs.")
 flags.DEFINE_bool("compile", True, "Whether transformers' run by torch.compile too.")
-flags.DEFINE_list("families", ["bert", "albert", "deberta_v3", "xlnet"], "What to measure.")
+flags.DEFINE_list("families", ["bert", "albert", "deberta_v3", "xlnet"], "Models to measure.")
+flags.DEFINE_list("blocks", ["bert", "deberta_v3", "xlnet"], "Blocks to measure.")
 flags.mark_flag_as_required("output_dir")
 
 VOCABULARY, BUCKETS = 30_000, 256
-BLOCKS = ("bert", "deberta_v3", "xlnet")
 
 
 def sizes():
@@ -43,39 +46,60 @@ def sizes():
 
 
 def main():
-    import jax
+    import keras
     import torch
 
     from tfnlp.utils.files import write_json
 
-    gpu = torch.cuda.is_available() and jax.default_backend() == "gpu"
+    keras_device = device_of_keras()
+    gpu = torch.cuda.is_available() and keras_device == "gpu"
     if not gpu and not FLAGS.tiny:
         from tfnlp.utils.errors import InputError
 
         raise InputError(
-            f"JAX runs on {jax.default_backend()} and torch "
+            f"Keras runs by {keras.backend.backend()} on {keras_device} and torch "
             f"{'with' if torch.cuda.is_available() else 'without'} CUDA, but the figures are of a "
             "GPU; install both with CUDA, or give `tiny` for a dry run."
         )
     name = torch.cuda.get_device_name() if gpu else "CPU, a dry run"
-    figures = {"device": name}
-    print(name)
+    figures = {"device": name, "backend": keras.backend.backend()}
+    print(f"{name}, Keras by {keras.backend.backend()}")
     *_, shapes, dtypes, _, _ = sizes()
     for dtype in dtypes:
         for shape in shapes:
-            for what, names in (("block", BLOCKS), ("family", FLAGS.families)):
+            for what, names in (("block", FLAGS.blocks), ("family", FLAGS.families)):
                 for family in names:
                     label = f"{what} {family} {shape[0]}x{shape[1]} {dtype}"
                     figures[label] = compare(label, what, family, shape, dtype, gpu)
                     write_json(pathlib.Path(FLAGS.output_dir) / "gpu.json", figures)
 
 
+def device_of_keras():
+    """Return "gpu" or "cpu", where Keras' backend computes."""
+    import keras
+
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        return "gpu" if tf.config.list_physical_devices("GPU") else "cpu"
+    import jax
+
+    return jax.default_backend()
+
+
 def compare(label, what, family, shape, dtype, gpu):
-    """Measure and print ms of forward, and of forward and backward, of tfnlp and transformers."""
+    """Measure and print ms of forward, and of forward and backward, of each library."""
     import keras
 
     keras.backend.clear_session()
-    pairs = {"tfnlp": ours(what, family, shape, dtype)}
+    keras.config.set_dtype_policy("mixed_bfloat16" if dtype == "bfloat16" else dtype)
+    width, heads, inner, blocks, *_ = sizes()
+    make = our_block if what == "block" else our_family
+    pairs = {"tfnlp": compiled(*make(family, shape, width, heads, inner, blocks))}
+    if what == "family":
+        pairs["keras-hub"] = compiled(
+            *keras_hub_family(family, shape, width, heads, inner, blocks)
+        )
     module, call = theirs(what, family, shape, dtype, gpu)
     pairs["transformers"] = torch_pair(module, call, gpu)
     if FLAGS.compile:
@@ -119,33 +143,53 @@ def token_ids(shape):
     return np.random.default_rng(0).integers(1, VOCABULARY, shape).astype("int32")
 
 
-def ours(what, family, shape, dtype):
-    """Compile a tfnlp block or model: functions for forward, and for all gradients."""
-    import jax
+def compiled(layer, arguments):
+    """Compile a Keras layer or model: functions for forward, and for all gradients."""
     import keras
     from keras import ops
 
-    width, heads, inner, blocks, *_ = sizes()
-    keras.config.set_dtype_policy("mixed_bfloat16" if dtype == "bfloat16" else dtype)
-    if what == "block":
-        layer, arguments = our_block(family, shape, width, heads, inner)
-    else:
-        layer, arguments = our_family(family, shape, width, heads, inner, blocks)
+    def loss_of(states):
+        states = states["sequence_output"] if isinstance(states, dict) else states
+        return ops.mean(ops.square(ops.cast(states, "float32")))
+
+    if keras.backend.backend() == "tensorflow":
+        return compiled_by_tensorflow(layer, arguments, loss_of)
+    import jax
+
     trained = [v.value for v in layer.trainable_variables]
     others = [v.value for v in layer.non_trainable_variables]
 
-    def forward(trained):
-        found, _ = layer.stateless_call(trained, others, **arguments, training=False)
-        return found["sequence_output"] if isinstance(found, dict) else found
+    def forward(trained, arguments):
+        return layer.stateless_call(trained, others, **arguments, training=False)[0]
 
-    def loss(trained):
-        return ops.mean(ops.square(ops.cast(forward(trained), "float32")))
-
-    compiled = jax.jit(forward), jax.jit(jax.grad(loss))
-    return [lambda f=f: jax.block_until_ready(f(trained)) for f in compiled]
+    functions = jax.jit(forward), jax.jit(jax.grad(lambda *args: loss_of(forward(*args))))
+    return [lambda f=f: jax.block_until_ready(f(trained, arguments)) for f in functions]
 
 
-def our_block(family, shape, width, heads, inner):
+def compiled_by_tensorflow(layer, arguments, loss_of):
+    import tensorflow as tf
+
+    tf.get_logger().setLevel("ERROR")  # it warns of functions that are traced for each model
+    trained = [v.value for v in layer.trainable_variables]
+
+    @tf.function(jit_compile=True)
+    def forward(arguments):
+        return layer(**arguments, training=False)
+
+    @tf.function(jit_compile=True)
+    def gradients(arguments):
+        with tf.GradientTape() as tape:
+            loss = loss_of(layer(**arguments, training=False))
+        return [tf.convert_to_tensor(x) for x in tape.gradient(loss, trained) if x is not None]
+
+    def run(function):
+        function(arguments)
+        tf.test.experimental.sync_devices()
+
+    return [lambda f=f: run(f) for f in (forward, gradients)]
+
+
+def our_block(family, shape, width, heads, inner, _):
     from keras import ops
 
     from tfnlp.layers import DisentangledAttention, EncoderBlock, RelativeAttention
@@ -178,6 +222,21 @@ def our_family(family, shape, width, heads, inner, blocks):
     ids = ops.convert_to_tensor(token_ids(shape))
     inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": ops.ones_like(ids)}
     return build_model(config_by_name(family, **fields)), {"inputs": inputs}
+
+
+def keras_hub_family(family, shape, width, heads, inner, blocks):
+    import keras_hub
+    from keras import ops
+
+    fields = {"num_layers": blocks, "num_heads": heads, "hidden_dim": width, "dropout": 0.0}
+    fields |= {"intermediate_dim": inner, "vocabulary_size": VOCABULARY}
+    names = {"bert": "Bert", "albert": "Albert", "deberta_v3": "DebertaV3", "xlnet": "XLNet"}
+    further = {"albert": {"embedding_dim": 128}, "deberta_v3": {"bucket_size": BUCKETS}}
+    make = getattr(keras_hub.models, f"{names[family]}Backbone")
+    backbone = make(**fields | further.get(family, {}))
+    ids = ops.convert_to_tensor(token_ids(shape))
+    inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": ops.ones_like(ids)}
+    return backbone, {"inputs": {name: inputs[name] for name in backbone.input}}
 
 
 def theirs(what, family, shape, dtype, gpu):

@@ -1,16 +1,20 @@
 """Training steps of language models and translators, compared with keras-hub and transformers.
 
     python -m benchmarks.pretraining --output_dir=runs/pretraining
+    python -m benchmarks.pretraining --parts=packed_masked,packed_causal --output_dir=runs/packing
 
-Models of --layers layers of width --width on --batch_size texts of 128 tokens, with a vocabulary
-of 16,000, with dropout 0.1 and AdamW: a BERT that predicts 15 % of tokens, and a GPT-2 that
-predicts each next one. tfnlp and keras-hub's `BertMaskedLM` have logits at the predicted
+Models of --layers layers of width --width on --batch_size texts of --length tokens, with a
+vocabulary of 16,000, with dropout 0.1 and AdamW: a BERT that predicts 15 % of tokens, and a GPT-2
+that predicts each next one. tfnlp and keras-hub's `BertMaskedLM` have logits at the predicted
 positions, transformers has them at all. A Transformer, Marian there, with as many layers in its
 decoder as in its encoder learns pairs of 32 and 32 tokens with smoothed labels. All train on the
 same batch by what their users call (`fit`, and a loop in PyTorch), and take turns in one process.
 Figures are medians; beside them stands the time of all cores, which other work on the machine
 changes less. The products of the step alone, with both gradients of each and nothing between them,
 are those of tfnlp's arithmetic.
+
+The parts `packed_masked` and `packed_causal` compare steps of the same rows, as one text and as
+--documents documents, each of which sees itself alone.
 
 Then, on one core, the tokens a second of what comes before the step: tokenising, and reading from
 a corpus and masking, for each objective on sentences; and how many times the step's they are.
@@ -33,11 +37,13 @@ flags.DEFINE_list("parts", ["masked", "causal", "translation", "input"], "What t
 flags.DEFINE_integer("rounds", 5, "Rounds.", 1)
 flags.DEFINE_integer("steps", 2, "Steps of each in a round.", 1)
 flags.DEFINE_integer("batch_size", 64, "Texts in a batch.", 1)
+flags.DEFINE_integer("length", 128, "Tokens of a text.", 8)
+flags.DEFINE_integer("documents", 4, "Documents in a packed row.", 1)
 flags.DEFINE_integer("layers", 4, "Layers.", 1)
 flags.DEFINE_integer("width", 256, "Width; a head has 64 of it.", 64)
 flags.mark_flag_as_required("output_dir")
 
-LENGTH, VOCABULARY, SHARE, DROPOUT = 128, 16_000, 0.15, 0.1
+VOCABULARY, SHARE, DROPOUT = 16_000, 0.15, 0.1
 # Tokens of each side of a pair, and the translation's label smoothing.
 PAIR_LENGTH, SMOOTHING = 32, 0.1
 RATE = 1e-4
@@ -77,6 +83,8 @@ def measure_steps(part):
             "transformers": transformers_causal,
         },
         "translation": {"tfnlp": tfnlp_translation, "transformers": transformers_translation},
+        "packed_masked": {"tfnlp": tfnlp_masked, "packed": lambda: tfnlp_masked(packed=True)},
+        "packed_causal": {"tfnlp": tfnlp_causal, "packed": lambda: tfnlp_causal(packed=True)},
     }[part]
     steps = {name: make() for name, make in makers.items()}
     steps["products alone"] = products_step(part)
@@ -88,7 +96,7 @@ def measure_steps(part):
             if round_:  # the first round warms up
                 seconds[name].append((time.perf_counter() - start) / FLAGS.steps)
                 core_seconds[name].append((time.process_time() - core_start) / FLAGS.steps)
-    tokens = FLAGS.batch_size * (2 * PAIR_LENGTH if part == "translation" else LENGTH)
+    tokens = FLAGS.batch_size * (2 * PAIR_LENGTH if part == "translation" else FLAGS.length)
     found = {}
     medians, core_medians = (
         {name: float(np.median(x)) for name, x in times.items()}
@@ -113,20 +121,23 @@ def measure_steps(part):
 
 
 def predicted_positions():
-    return round(SHARE * (LENGTH - 2))
+    return round(SHARE * (FLAGS.length - 2))
 
 
-def batch(part):
+def batch(part, packed=False):
     """Draw one batch without padding: a dict of inputs, and labels."""
     import numpy as np
 
     rng = np.random.default_rng(0)
-    ids = rng.integers(5, VOCABULARY, (FLAGS.batch_size, LENGTH)).astype("int32")
+    ids = rng.integers(5, VOCABULARY, (FLAGS.batch_size, FLAGS.length)).astype("int32")
     inputs = {
         "token_ids": ids,
         "segment_ids": np.zeros_like(ids),
         "padding_mask": np.ones_like(ids),
     }
+    if packed:
+        positions = np.arange(FLAGS.length) % -(-FLAGS.length // FLAGS.documents)
+        inputs["positions"] = np.tile(positions.astype("int32"), (FLAGS.batch_size, 1))
     if part == "causal":
         return inputs, np.pad(ids[:, 1:], [(0, 0), (0, 1)], constant_values=-100)
     places = np.argsort(rng.random(ids.shape), 1)[:, : predicted_positions()]
@@ -169,23 +180,24 @@ def sizes():
     }
 
 
-def tfnlp_masked():
+def tfnlp_masked(packed=False):
     from tfnlp.models import BertConfig, build_model
     from tfnlp.objectives import MaskedLM
 
-    config = BertConfig(**sizes(), attention_dropout=DROPOUT, max_length=LENGTH)
-    return tfnlp_step(MaskedLM().trained(build_model(config, "masked_lm")), *batch("masked"))
+    config = BertConfig(**sizes(), attention_dropout=DROPOUT, max_length=FLAGS.length)
+    model = build_model(config, "masked_lm", packed=packed)
+    return tfnlp_step(MaskedLM().trained(model), *batch("masked", packed))
 
 
-def tfnlp_causal():
+def tfnlp_causal(packed=False):
     import keras
 
     from tfnlp.models import Gpt2Config, build_model
 
-    config = Gpt2Config(**sizes(), attention_dropout=DROPOUT, max_length=LENGTH)
-    model = build_model(config, "causal_lm")
+    config = Gpt2Config(**sizes(), attention_dropout=DROPOUT, max_length=FLAGS.length)
+    model = build_model(config, "causal_lm", packed=packed)
     trained = keras.Model(model.input, {"logits": model.output["logits"]})
-    return tfnlp_step(trained, *batch("causal"))
+    return tfnlp_step(trained, *batch("causal", packed))
 
 
 def tfnlp_translation():
@@ -193,7 +205,9 @@ def tfnlp_translation():
 
     from tfnlp.models import TransformerConfig, build_model
 
-    model = build_model(TransformerConfig(**sizes(), max_length=LENGTH), "sequence_to_sequence")
+    model = build_model(
+        TransformerConfig(**sizes(), max_length=FLAGS.length), "sequence_to_sequence"
+    )
     trained = keras.Model(model.input, {"logits": model.output["logits"]})
     return tfnlp_step(trained, *pair_batch(), label_smoothing=SMOOTHING)
 
@@ -212,7 +226,7 @@ def tfnlp_step(model, inputs, labels, **options):
 def keras_hub_masked():
     import keras_hub
 
-    backbone = keras_hub.models.BertBackbone(**sizes(), max_sequence_length=LENGTH)
+    backbone = keras_hub.models.BertBackbone(**sizes(), max_sequence_length=FLAGS.length)
     inputs, labels = batch("masked")
     inputs["mask_positions"] = inputs.pop("masked_positions")
     return keras_hub_step(keras_hub.models.BertMaskedLM(backbone), inputs, labels)
@@ -221,7 +235,7 @@ def keras_hub_masked():
 def keras_hub_causal():
     import keras_hub
 
-    backbone = keras_hub.models.GPT2Backbone(**sizes(), max_sequence_length=LENGTH)
+    backbone = keras_hub.models.GPT2Backbone(**sizes(), max_sequence_length=FLAGS.length)
     inputs, labels = batch("causal")
     del inputs["segment_ids"]
     real = labels != -100
@@ -249,7 +263,7 @@ def transformers_masked():
         num_attention_heads=FLAGS.width // 64,
         hidden_size=FLAGS.width,
         intermediate_size=4 * FLAGS.width,
-        max_position_embeddings=LENGTH,
+        max_position_embeddings=FLAGS.length,
     )
     inputs, labels = batch("masked")
     places = inputs.pop("masked_positions")
@@ -266,7 +280,7 @@ def transformers_causal():
         n_layer=FLAGS.layers,
         n_head=FLAGS.width // 64,
         n_embd=FLAGS.width,
-        n_positions=LENGTH,
+        n_positions=FLAGS.length,
     )
     inputs, _ = batch("causal")
     del inputs["segment_ids"]
@@ -289,7 +303,7 @@ def transformers_translation():
         encoder_ffn_dim=inner,
         decoder_ffn_dim=inner,
         dropout=DROPOUT,
-        max_position_embeddings=LENGTH,
+        max_position_embeddings=FLAGS.length,
         pad_token_id=0,
         decoder_start_token_id=0,
     )
@@ -342,7 +356,7 @@ def shapes(part):
     layer = [*attention, (tokens, width, 4 * width), (tokens, 4 * width, width)]
     if part == "translation":
         return FLAGS.layers * [*layer, *layer, *attention] + [(tokens, width, VOCABULARY)]
-    if part == "causal":
+    if part.endswith("causal"):
         return FLAGS.layers * layer + [(tokens, width, VOCABULARY)]
     rows = FLAGS.batch_size * predicted_positions()
     return FLAGS.layers * layer + [(rows, width, width), (rows, width, VOCABULARY)]
@@ -350,7 +364,7 @@ def shapes(part):
 
 def length(part):
     """Return the sequence length of attention, in tokens."""
-    return PAIR_LENGTH if part == "translation" else LENGTH
+    return PAIR_LENGTH if part == "translation" else FLAGS.length
 
 
 def attentions(part):
@@ -432,7 +446,7 @@ def input_rates():
     objectives = {f"masked {units}": MaskedLM(units) for units in ("tokens", "words", "spans")}
     objectives |= {"next sentence": NextSentence(), "sentence order": SentenceOrder()}
     for name, objective in objectives.items():
-        batches = objective.batches(corpus, tokenizer, FLAGS.batch_size, LENGTH)
+        batches = objective.batches(corpus, tokenizer, FLAGS.batch_size, FLAGS.length)
         start, tokens = time.perf_counter(), 0
         for inputs, _ in batches.epoch(0):
             tokens += int(inputs["padding_mask"].sum())

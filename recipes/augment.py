@@ -11,21 +11,24 @@ masked language model of --model_dir; those of other words are its neighbours in
 format of GloVe or word2vec) or, without them, in the model's token embeddings. continue: keeps the
 beginning of each text, and a causal language model writes the rest. OUTPUT_DIR/augmented.tsv has
 the columns of --input, with the examples and their copies, without duplicates. The same seed gives
-the same file; the same command resumes a killed run.
+the same file; the same command resumes a killed run; with --runner an Apache Beam pipeline makes
+the same file.
 """
 
 from absl import flags
 
 import tfnlp
 from distill import learning
-from recipes import data_flags, dataclass_flags, entry_point, training_flags
+from recipes import data_flags, dataclass_flags, entry_point, runner_flags, training_flags
 from recipes.command_line import group, no_effect
-from tfnlp import checkpoints, pipelines, text
+from tfnlp import checkpoints, pipelines
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("input", None, "File of texts: .tsv, .csv, .json, .jsonl, .txt, or with .gz.")
+flags.DEFINE_string(
+    "input", None, "File of texts: .tsv, .csv, .json, .jsonl, .parquet or .txt, or with .gz."
+)
 data_flags.define_column_flags("sentence")
 flags.DEFINE_string(
     "model_dir",
@@ -78,13 +81,14 @@ def define_continuation_flags():
     flags.DEFINE_float("temperature", 1.0, "Divisor of the logits.", 1e-3)
 
 
+runner_flags.define()
 define_label_flags()
 define_replacement_flags()
 define_continuation_flags()
 
 
-def make_judge():
-    """Return a function from (texts, pairs) to the teacher's labels; None with --label=keep.
+def read_labels():
+    """Return the labels of the teacher as the file of texts spells them; None with --label=keep.
 
     Raises:
         InputError: if --label and --teacher_dir conflict, or the teacher is not a classifier.
@@ -100,15 +104,16 @@ def make_judge():
         raise InputError(
             f"--teacher_dir={FLAGS.teacher_dir} holds the kind {kind}; labels are a classifier's."
         )
-    teacher = pipelines.load_runner(FLAGS.teacher_dir, FLAGS.batch_size)
-    teacher.labels = learning.labels_in_file(
-        teacher.labels, FLAGS.input, FLAGS.text_column, FLAGS.label_column or "label"
+    return learning.labels_in_file(
+        checkpoints.read_labels(FLAGS.teacher_dir),
+        FLAGS.input,
+        FLAGS.text_column,
+        FLAGS.label_column or "label",
     )
-    return lambda texts, pairs: [answer.label for answer in teacher.classify(texts, pairs)]
 
 
-def make_augmenter():
-    """Build the `WordReplacer` or `TextContinuer` of the flags.
+def make_augmenter(labels):
+    """Return the `Augmenter` of the flags.
 
     Raises:
         InputError: if the model does not have the head that --method needs.
@@ -122,16 +127,16 @@ def make_augmenter():
             f"--model_dir={FLAGS.model_dir} holds {held}, but --method={FLAGS.method} needs one "
             f"with {head!r}."
         )
-    # Before the model, to report a malformed line sooner.
-    vectors = FLAGS.vectors and learning.WordNeighbours.from_file(FLAGS.vectors)
-    model = checkpoints.load_model(FLAGS.model_dir, head)
-    tokenizer = text.load_tokenizer(FLAGS.model_dir)
-    if not replace:
-        config = dataclass_flags.read(learning.ContinuationConfig)
-        return learning.TextContinuer(model, tokenizer, config, FLAGS.batch_size)
-    vectors = vectors or learning.WordNeighbours.of_model(model, tokenizer)
-    config = dataclass_flags.read(learning.ReplacementConfig)
-    return learning.WordReplacer(model, tokenizer, vectors, config, FLAGS.batch_size)
+    config = learning.ReplacementConfig if replace else learning.ContinuationConfig
+    absolute = runner_flags.absolute
+    return learning.Augmenter(
+        model_dir=absolute(FLAGS.model_dir),
+        config=dataclass_flags.read(config),
+        vectors=absolute(FLAGS.vectors) if replace else None,
+        teacher_dir=absolute(FLAGS.teacher_dir),
+        labels=labels,
+        batch_size=FLAGS.batch_size,
+    )
 
 
 def main():
@@ -139,18 +144,19 @@ def main():
     settings = training_flags.decisive_flags()
     for name in ("batch_size", "input"):  # the input is identified by its content
         del settings[name]
+    each = runner_flags.each()
     entry_point.load_tensorflow()
-    judge = make_judge()
-    label_column = (FLAGS.label_column or "label") if judge else None
+    labels = read_labels()
+    label_column = (FLAGS.label_column or "label") if labels else None
     learning.augment_file(
-        make_augmenter(),
+        make_augmenter(labels),
         FLAGS.input,
         FLAGS.output_dir,
         learning.TextColumns(FLAGS.text_column, FLAGS.pair_column, label_column),
-        judge=judge,
         keep_labels=FLAGS.label == "agree",
         originals=FLAGS.originals,
         settings=settings,
+        each=each,
     )
 
 

@@ -9,6 +9,7 @@ a discriminator is averaged alike: --checkpoints='runs/x/checkpoints/*/generator
 """
 
 import glob
+import os
 
 from absl import flags, logging
 
@@ -25,7 +26,7 @@ flags.mark_flags_as_required(["checkpoints", "output_dir"])
 def main():
     folders = []
     for pattern in FLAGS.checkpoints:
-        matches = sorted(glob.glob(pattern))
+        matches = sorted(filter(os.path.isdir, glob.glob(pattern)))
         if not matches:
             raise InputError(f"checkpoints={pattern} is no folder; see what a run has kept.")
         folders += matches

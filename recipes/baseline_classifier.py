@@ -55,9 +55,9 @@ def main():
     for name in FLAGS.classifiers:
         if name not in baselines.CLASSIFIERS:
             raise unknown_name("classifiers", name, baselines.CLASSIFIERS)
-    train, dev, test = task_flags.read_labelled()
-    task = tasks.Classification(train.label_names, positive_label=FLAGS.positive_label)
-    splits = {"train": train, "dev": dev, "test": test}
+    splits = task_flags.read_labelled()
+    names = splits["train"].label_names
+    task = tasks.Classification(names, positive_label=FLAGS.positive_label)
     results = baselines.compare_baselines(task, splits, bags, FLAGS.classifiers)
     print_table(results)
     if FLAGS.output_dir:

@@ -3,7 +3,8 @@
 from absl import flags
 
 from distill import reports
-from recipes.command_line import group
+from recipes.command_line import group, refuse_without
+from recipes.input_checks import named_files
 from tfnlp import checkpoints, corpora, pipelines, text
 from tfnlp.utils.errors import InputError
 
@@ -15,8 +16,19 @@ def define_split_flags(train="Training file."):
     """Define the flags of the training, dev and test files; `train` is the help of --train."""
     flags.DEFINE_string("train", None, train)
     flags.DEFINE_string("dev", None, "File to evaluate on after each epoch, to select the best.")
+    define_further_dev_flag()
     flags.DEFINE_string("test", None, "File to evaluate the best epoch on, if given.")
     flags.mark_flags_as_required(["train", "dev"])
+
+
+def define_further_dev_flag():
+    """Define --further_dev, the files of dev sets by name."""
+    flags.DEFINE_list(
+        "further_dev",
+        None,
+        "Further sets to evaluate on beside --dev, which alone selects the best epoch: NAME=FILE "
+        "each, such as mismatched=dev_mismatched.tsv, whose figures are called val_NAME_...",
+    )
 
 
 def define_document_flags(documents, default=None):
@@ -59,8 +71,23 @@ def define_column_flags(default=None):
 
 
 def read_splits(read):
-    """Return the examples of --train, --dev and --test (None if not given), by `read(path)`."""
-    return [read(path) if path else None for path in (FLAGS.train, FLAGS.dev, FLAGS.test)]
+    """Return {split: examples} of --train, --dev, --further_dev and --test, by `read(path)`.
+
+    A further dev set is called "dev_NAME".
+    """
+    paths = {"train": FLAGS.train, "dev": FLAGS.dev}
+    for name, files in further_dev().items():
+        if isinstance(FLAGS.dev, str) and len(files) > 1:
+            raise InputError(f"further_dev={name}={files[1]}: {name} has a file already.")
+        paths[f"dev_{name}"] = files[0] if isinstance(FLAGS.dev, str) else files
+    paths["test"] = FLAGS.test
+    return {name: read(path) for name, path in paths.items() if path}
+
+
+def further_dev():
+    """Return {name: files} of --further_dev; raise an InputError without --dev."""
+    refuse_without(["further_dev"], "dev")
+    return named_files("further_dev")
 
 
 def read_documents(paths):

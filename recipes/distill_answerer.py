@@ -24,10 +24,10 @@ data_flags.define_split_flags()
 
 def main():
     distillation_flags.check_flags()
-    train, dev, test = task_flags.read_questions()
+    splits = task_flags.read_questions()
     task = tasks.QuestionAnswering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
-    distillation_run.distill(task, train, dev, test)
-    training.write_n_best(task, FLAGS.output_dir, dev, FLAGS.max_length, FLAGS.n_best)
+    distillation_run.distill(task, splits)
+    training.write_n_best(task, FLAGS.output_dir, splits["dev"], FLAGS.max_length, FLAGS.n_best)
 
 
 if __name__ == "__main__":

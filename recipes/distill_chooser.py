@@ -19,9 +19,9 @@ data_flags.define_split_flags()
 
 def main():
     distillation_flags.check_flags()
-    train, dev, test = task_flags.read_choices()
+    splits = task_flags.read_choices()
     task = tasks.MultipleChoice()
-    distillation_run.distill(task, train, dev, test)
+    distillation_run.distill(task, splits)
 
 
 if __name__ == "__main__":

@@ -27,12 +27,12 @@ def main():
     text.check_positive_label(None, FLAGS.monitor, FLAGS.positive_label)
     teacher_dir = distillation_flags.teacher_dirs()[0]
     labels = learning.read_teacher_labels(teacher_dir, tasks.Classification.head)
-    train, dev, test = task_flags.read_labelled(labels)
+    splits = task_flags.read_labelled(labels)
     if labels is None:
-        task_flags.warn_of_unnamed(train.label_names)
+        task_flags.warn_of_unnamed(splits["train"].label_names)
     scores = FLAGS.monitor, FLAGS.positive_label, FLAGS.baseline
-    task = tasks.Classification(train.label_names, *scores)
-    distillation_run.distill(task, train, dev, test)
+    task = tasks.Classification(splits["train"].label_names, *scores)
+    distillation_run.distill(task, splits)
 
 
 if __name__ == "__main__":

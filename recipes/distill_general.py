@@ -12,7 +12,14 @@ that head, such as MiniLM, for methods that compare hidden states and attention.
 from absl import flags, logging
 
 from distill import learning
-from recipes import distillation_flags, distillation_run, entry_point, model_flags, training_flags
+from recipes import (
+    distillation_flags,
+    distillation_run,
+    entry_point,
+    model_flags,
+    runner_flags,
+    training_flags,
+)
 from recipes.command_line import group, no_effect
 from tfnlp import objectives, text, training
 
@@ -23,7 +30,9 @@ FLAGS = flags.FLAGS
 def define_text_flags():
     """Define the flags of the unlabelled texts."""
     flags.DEFINE_list(
-        "texts", None, "Files: .tsv, .csv, .json, .jsonl, else a text on each line; or with .gz."
+        "texts",
+        None,
+        "Files: .tsv, .csv, .json, .jsonl, .parquet, else a text on each line; or with .gz.",
     )
     flags.DEFINE_string("text_column", "sentence", "Column of the text in tables.")
     flags.mark_flag_as_required("texts")
@@ -64,6 +73,7 @@ def main():
     soft_labels, masked_lm_weight, masked_share = learning.resolve_masking(
         FLAGS.method, *weights, FLAGS.masked_share, FLAGS.whole_words
     )
+    each = runner_flags.each("cache_dir")
     learning.check_cacheable(FLAGS.cache_dir, masked_share)
     predicts = soft_labels or masked_lm_weight > 0
     with training.make_strategy(FLAGS.strategy).scope():
@@ -95,7 +105,7 @@ def main():
             data=learning.UnlabelledTexts(encodings, masking),
             config=config,
             run=run,
-            teacher=learning.Teacher([teacher], tokenizer, cache_dir=FLAGS.cache_dir),
+            teacher=learning.Teacher([teacher], tokenizer, cache_dir=FLAGS.cache_dir, each=each),
             terms=terms,
             masked_lm_weight=masked_lm_weight,
         ).run_all()

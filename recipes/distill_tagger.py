@@ -25,7 +25,7 @@ def main():
     labels = learning.read_teacher_labels(teacher_dir, tasks.Tagging.head)
     unit = checkpoints.read_task_settings(teacher_dir).get("unit", "word")
     task, splits = task_flags.read_tagging(labels, unit)
-    distillation_run.distill(task, *splits)
+    distillation_run.distill(task, splits)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,13 @@ import dataclasses
 from absl import flags
 
 from distill.learning.layer_map import resolve_layer_map
-from recipes import compression_flags, dataclass_flags, model_flags, training_flags
+from recipes import (
+    compression_flags,
+    dataclass_flags,
+    model_flags,
+    runner_flags,
+    training_flags,
+)
 from recipes.command_line import group, read_numbers, refuse_beside
 from tfnlp.utils.settings import setting
 
@@ -99,12 +105,13 @@ def define_student_flags(num_layers, method):
 
 @group("Distillation")
 def define_cache_flag():
-    """Define --cache_dir, the cache of the teacher's outputs."""
+    """Define the flags of the cache of the teacher's outputs."""
     flags.DEFINE_string(
         "cache_dir",
         None,
         "Folder of the teacher's outputs, computed once; not with masked tokens.",
     )
+    runner_flags.define()
 
 
 @group("Distillation")

@@ -5,7 +5,13 @@ import dataclasses
 from absl import flags
 
 from distill import compression, learning
-from recipes import compression_flags, distillation_flags, model_flags, training_flags
+from recipes import (
+    compression_flags,
+    distillation_flags,
+    model_flags,
+    runner_flags,
+    training_flags,
+)
 from tfnlp import checkpoints, text, training
 
 FLAGS = flags.FLAGS
@@ -32,20 +38,21 @@ class Models:
     teacher_tokenizer: object
 
 
-def distill(task, train, dev, test):
+def distill(task, splits):
     """Start the run of the flags, and distil the teachers for a task.
 
     Args:
         task: see `tfnlp.tasks`.
-        train, dev, test: the examples; those of the test may be None.
+        splits: {name: examples}, from `data_flags.read_splits`.
     """
     if FLAGS.family or FLAGS.size:
         model_flags.check_head(task, ())
+    each = runner_flags.each("cache_dir")
     config, run = training_flags.start_run()
     with training.make_strategy(FLAGS.strategy).scope():
-        models = make_models(task, train)
+        models = make_models(task, splits["train"])
         model_flags.check_fit(models.student, models.tokenizer)
-        data = training.Splits(train, dev, FLAGS.max_length, test)
+        data = training.Splits.from_parts(splits, FLAGS.max_length)
         with compression_flags.rounding(models.student):
             learning.Distillation(
                 task,
@@ -55,7 +62,7 @@ def distill(task, train, dev, test):
                 config=config,
                 run=run,
                 compress=compression_flags.compressor(),
-                teacher=make_teacher(task, models),
+                teacher=make_teacher(task, models, each),
                 phases=make_phases(task, models),
             ).run_all()
 
@@ -115,13 +122,13 @@ def start_student(teacher, task, tokenizer, texts):
     return student, loaded, tokenizer
 
 
-def make_teacher(task, models):
-    """Return the `Teacher` of the flags."""
+def make_teacher(task, models, each):
+    """Return the `Teacher` of the flags; `each` as there."""
     weights = distillation_flags.teacher_weights()
     unpruned = models.unpruned and learning.Teacher(*models.unpruned, task, weights)
     tokenizer = models.teacher_tokenizer or models.tokenizer
     return learning.Teacher(
-        models.teachers, tokenizer, task, weights, FLAGS.cache_dir, unpruned=unpruned
+        models.teachers, tokenizer, task, weights, FLAGS.cache_dir, each=each, unpruned=unpruned
     )
 
 

@@ -21,12 +21,13 @@ finetuning_run.define_flags()
 
 def main():
     finetuning_run.check_flags()
-    train, dev, test = task_flags.read_questions()
+    splits = task_flags.read_questions()
+    train = splits["train"]
     task = tasks.QuestionAnswering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
     texts = [*dict.fromkeys(train.contexts), *train.questions]
-    finetuning_run.finetune(task, texts, train, dev, test)
+    finetuning_run.finetune(task, texts, splits)
     sizes = FLAGS.max_length, FLAGS.n_best, FLAGS.block_size
-    training.write_n_best(task, FLAGS.output_dir, dev, *sizes)
+    training.write_n_best(task, FLAGS.output_dir, splits["dev"], *sizes)
 
 
 if __name__ == "__main__":

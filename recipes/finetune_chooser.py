@@ -17,10 +17,11 @@ finetuning_run.define_flags()
 
 def main():
     finetuning_run.check_flags()
-    train, dev, test = task_flags.read_choices()
+    splits = task_flags.read_choices()
+    train = splits["train"]
     task = tasks.MultipleChoice()
     texts = train.prompts + [ending for endings in train.endings for ending in endings]
-    finetuning_run.finetune(task, texts, train, dev, test)
+    finetuning_run.finetune(task, texts, splits)
 
 
 if __name__ == "__main__":

@@ -29,10 +29,11 @@ finetuning_run.define_flags()
 
 def main():
     finetuning_run.check_flags()
-    train, dev, test = task_flags.read_labelled()
+    splits = task_flags.read_labelled()
+    train = splits["train"]
     scores = FLAGS.monitor, FLAGS.positive_label, FLAGS.baseline
     task = tasks.Classification(train.label_names, *scores)
-    finetuning_run.finetune(task, train.texts + (train.pairs or []), train, dev, test)
+    finetuning_run.finetune(task, train.texts + (train.pairs or []), splits)
 
 
 if __name__ == "__main__":

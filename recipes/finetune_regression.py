@@ -20,9 +20,10 @@ finetuning_run.define_flags()
 
 def main():
     finetuning_run.check_flags()
-    train, dev, test = task_flags.read_scored()
+    splits = task_flags.read_scored()
+    train = splits["train"]
     task = tasks.Regression(FLAGS.monitor)
-    finetuning_run.finetune(task, train.texts + (train.pairs or []), train, dev, test)
+    finetuning_run.finetune(task, train.texts + (train.pairs or []), splits)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ finetuning_run.define_flags()
 def main():
     finetuning_run.check_flags()
     task, splits = task_flags.read_tagging(FLAGS.labels, FLAGS.unit)
-    finetuning_run.finetune(task, splits[0].texts, *splits)
+    finetuning_run.finetune(task, splits["train"].texts, splits)
 
 
 if __name__ == "__main__":

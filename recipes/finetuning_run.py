@@ -49,13 +49,13 @@ def check_flags():
     training_flags.training_config()
 
 
-def finetune(task, texts, train, dev, test):
+def finetune(task, texts, splits):
     """Start the run of the flags, and fine-tune the model of the flags for a task.
 
     Args:
         task: see `tfnlp.tasks`.
         texts: the training texts, to train a tokenizer on.
-        train, dev, test: the examples; those of the test may be None.
+        splits: {name: examples}, from `data_flags.read_splits`.
     """
     if not FLAGS.model_dir:
         model_flags.check_head(task)
@@ -73,7 +73,7 @@ def finetune(task, texts, train, dev, test):
                 task,
                 model,
                 tokenizer,
-                data=training.Splits(train, dev, FLAGS.max_length, test),
+                data=training.Splits.from_parts(splits, FLAGS.max_length),
                 config=config,
                 run=run,
                 regularizer=regularizer,

@@ -22,7 +22,9 @@ from tfnlp import checkpoints, generation, text
 FLAGS = flags.FLAGS
 model_flags.define_model_flag()
 flags.DEFINE_multi_string("text", [], "A prompt.")
-flags.DEFINE_string("input", None, "File of prompts: .tsv, .csv, .json, .jsonl, .txt, or .gz.")
+flags.DEFINE_string(
+    "input", None, "File of prompts: .tsv, .csv, .json, .jsonl, .parquet or .txt, or with .gz."
+)
 flags.DEFINE_string("text_column", "sentence", "Column of the prompt.")
 flags.DEFINE_string("output", None, "File to write, .tsv or .jsonl; printed if not given.")
 flags.DEFINE_integer("max_new_tokens", 64, "Most tokens of a text, with its end token.", 1)

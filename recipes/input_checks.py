@@ -11,7 +11,7 @@ from tfnlp.utils.errors import ColumnError, InputError
 
 FLAGS = flags.FLAGS
 # Flags of example files, and of all files; folder flags end in _dir.
-EXAMPLES = ("train", "dev", "test", "input", "texts", "corpus")
+EXAMPLES = ("train", "dev", "further_dev", "test", "input", "texts", "corpus")
 FILES = {*EXAMPLES, "vocabulary_text", "calibration_text", "check_text", "golden"}
 FILES |= {"embeddings", "entity_vectors"}
 # File flags of columns outside example files; --translation_column is of an output file.
@@ -29,9 +29,16 @@ _OF_ONE_TABLE = ("source_column", "target_column")
 
 
 def check_files():
-    """Raise an InputError if a file named by a flag does not exist."""
+    """Raise an InputError if a file named by a flag does not exist, or a flag names an address."""
+    for name in sorted(recipe_flags()):
+        for path in _as_list(FLAGS[name].value) if name in FILES or name.endswith("_dir") else ():
+            if "://" in path:
+                raise InputError(
+                    f"{name}={path} is an address; mount it as a folder, which all workers see at "
+                    "the same path, and give that."
+                )
     for name in sorted(FILES & recipe_flags().keys()):
-        for path in _as_list(FLAGS[name].value):
+        for path in _files(name):
             if not os.path.exists(path) and not glob.has_magic(path):
                 raise InputError(f"{path} does not exist; check the path.")
 
@@ -39,7 +46,8 @@ def check_files():
 def check_columns():
     """Raise an InputError if a table lacks a column named by a flag.
 
-    Tables are .tsv, .csv, .json and .jsonl files. Only the header or first object is read.
+    Tables are .tsv, .csv, .json, .jsonl and .parquet files. Only the header or first object is
+    read.
     """
     for path, columns in _columns_of_files().items():
         table = path.lower().removesuffix(".gz").endswith(text.TABLES)
@@ -61,7 +69,7 @@ def _columns_of_files():
     columns = {}
     for flag, names in _named_columns().items():
         for file in _FILES_OF_COLUMN.get(flag, EXAMPLES):
-            paths = _as_list(FLAGS[file].value) if file in FLAGS else []
+            paths = _files(file) if file in FLAGS else []
             if len(paths) == 1 or flag not in _OF_ONE_TABLE:
                 for path in paths:
                     columns.setdefault(path, []).extend(names)
@@ -72,6 +80,31 @@ def _named_columns():
     """Return {flag: columns} for the recipe's flags that name columns."""
     names = [name for name in recipe_flags() if name.endswith(("_column", "_columns"))]
     return {name: _as_list(FLAGS[name].value) for name in names if FLAGS[name].value}
+
+
+def named_files(flag):
+    """Return {name: files} of a flag of a list of NAME=FILE.
+
+    Raises:
+        InputError: for an entry without a name, or with one that figures cannot have.
+    """
+    files = {}
+    for entry in _as_list(FLAGS[flag].value):
+        name, _, path = entry.partition("=")
+        if not (path and name.isidentifier()) or "baseline" in name:
+            raise InputError(
+                f"{flag}={entry} must be NAME=FILE, with a name of letters, digits and _ without "
+                "'baseline', such as mismatched=dev_mismatched.tsv."
+            )
+        files.setdefault(name, []).append(path)
+    return files
+
+
+def _files(flag):
+    """Return the files that a flag names, a list."""
+    if flag == "further_dev":
+        return [path for paths in named_files(flag).values() for path in paths]
+    return _as_list(FLAGS[flag].value)
 
 
 def _as_list(value):

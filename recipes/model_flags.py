@@ -29,8 +29,11 @@ def define_model_flag():
 
 
 @group("Model")
-def define_model_flags():
-    """Define the flags of the model to start from, for recipes that train any family."""
+def define_model_flags(bags=True):
+    """Define the flags of the model to start from, for recipes that train any family.
+
+    With `bags`, also those of a bag and a textcnn, which only a task trains.
+    """
     flags.DEFINE_string(
         "model_dir",
         None,
@@ -39,14 +42,15 @@ def define_model_flags():
     flags.DEFINE_integer(
         "block_size", None, "Tokens in a block of attention, for long inputs in less memory.", 1
     )
-    define_scratch_flags()
+    define_scratch_flags(bags)
 
 
 @group("Model from scratch")
-def define_scratch_flags():
+def define_scratch_flags(bags):
     """Define the flags of a model that starts from random weights."""
+    examples = "lstm, textcnn or bag" if bags else "lstm or elmo"
     flags.DEFINE_string(
-        "family", None, "Family, such as bert, xlnet, lstm, textcnn or bag; bert if not given."
+        "family", None, f"Family, such as bert, xlnet, {examples}; bert if not given."
     )
     flags.DEFINE_string(
         "size",
@@ -64,7 +68,7 @@ def define_scratch_flags():
         "given.",
         1,
     )
-    define_family_flags()
+    define_family_flags(bags)
     flags.DEFINE_integer(
         "predicted_words", None, "Words that an ELMo predicts; the 8000 commonest if not given.", 6
     )
@@ -89,9 +93,11 @@ def define_scratch_flags():
 
 
 @group("Model from scratch")
-def define_family_flags():
-    """Define the flags of recurrent networks, convolutional networks and bags."""
+def define_family_flags(bags=True):
+    """Define the flags of recurrent networks and, with `bags`, of convolutional ones and bags."""
     flags.DEFINE_bool("bidirectional", None, "Read texts from both ends with a recurrent network.")
+    if not bags:
+        return
     flags.DEFINE_enum(
         "channels",
         None,
@@ -119,8 +125,8 @@ def define_embeddings_flag():
 def check_start_flags():
     """Raise an InputError for conflicting flags of the model to start from."""
     if FLAGS.model_dir:
-        names = ("family", "size", *SIZES, "tokenizer_dir", *VOCABULARY)
-        names += ("embeddings",) * ("embeddings" in FLAGS)
+        names = ("family", "size", *SIZES, "tokenizer_dir", *VOCABULARY, "embeddings")
+        names = filter(FLAGS.__contains__, names)
         refuse_beside(names, f"model_dir={FLAGS.model_dir}, whose model has its own")
         return
     scratch_config()
@@ -135,7 +141,7 @@ def scratch_config(sizes=SIZES, **fields):
     Raises:
         InputError: if a name is unknown, or sizes do not fit each other.
     """
-    fields |= {name: FLAGS[name].value for name in sizes}
+    fields |= {name: FLAGS[name].value for name in sizes if name in FLAGS}
     if vectors := word_vectors():
         fields["hidden_dim"] = _vector_width(vectors)
     config = configs.config_by_name(FLAGS.family, FLAGS.size, **fields)

@@ -8,10 +8,14 @@ from absl import flags
 from recipes import dataclass_flags
 from recipes.command_line import group, refuse_beside, refuse_without
 from tfnlp import configs, objectives
-from tfnlp.utils.settings import setting
+from tfnlp.utils.settings import check_settings, setting
 
 FLAGS = flags.FLAGS
 DEBERTAS = ("deberta", "deberta_v2", "deberta_v3")
+PACKING = (
+    "Texts of a row: of one document (separate); across documents, which see each other (joined); "
+    "or several documents, each of which sees itself alone (masked)."
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,24 +26,34 @@ class Masking:
 
 
 @dataclasses.dataclass(frozen=True)
-class MaskedLM(Masking):
-    """Settings of the masked LM objective."""
+class MaskedUnits(Masking):
+    """Settings of objectives that mask tokens, words or spans."""
 
     masked_units: str = setting("tokens", "Unit of masking.", choices=("tokens", "words", "spans"))
     longest_span: int | None = setting(
         None, "Most words in a span; 3 if not given. With --masked_units=spans.", low=1
     )
 
-    families: ClassVar = ("bert", "roberta", "distilbert", "albert", "electra", *DEBERTAS)
-
-    def objective(self):
+    def objective(self, **options):
         return objectives.MaskedLM(
-            self.masked_units, self.masked_share, longest_span=self.longest_span or 3
+            self.masked_units, self.masked_share, longest_span=self.longest_span or 3, **options
         )
 
 
 @dataclasses.dataclass(frozen=True)
-class NextSentence(MaskedLM):
+class MaskedLM(MaskedUnits):
+    """Settings of the masked LM objective."""
+
+    packing: str = setting("separate", PACKING, choices=("separate", "joined", "masked"))
+
+    families: ClassVar = ("bert", "roberta", "distilbert", "albert", "electra", *DEBERTAS)
+
+    def objective(self):
+        return super().objective(packing=self.packing)
+
+
+@dataclasses.dataclass(frozen=True)
+class NextSentence(MaskedUnits):
     """Settings of next sentence prediction."""
 
     families: ClassVar = ("bert", "albert")
@@ -49,7 +63,7 @@ class NextSentence(MaskedLM):
 
 
 @dataclasses.dataclass(frozen=True)
-class DenoisingEntities(MaskedLM):
+class DenoisingEntities(MaskedUnits):
     """Settings of the denoising entity auto-encoder."""
 
     families: ClassVar = ("bert",)
@@ -59,7 +73,7 @@ class DenoisingEntities(MaskedLM):
 
 
 @dataclasses.dataclass(frozen=True)
-class SentenceOrder(MaskedLM):
+class SentenceOrder(MaskedUnits):
     """Settings of sentence order prediction, which masks spans."""
 
     masked_units: str = setting("spans", "Unit of masking.", choices=("tokens", "words", "spans"))
@@ -89,6 +103,8 @@ class ReplacedTokens(Masking):
         "start as the discriminator's.",
     )
 
+    packing: str = setting("separate", PACKING, choices=("separate", "joined", "masked"))
+
     families: ClassVar = ("electra", *DEBERTAS)
 
     def objective(self):
@@ -96,6 +112,7 @@ class ReplacedTokens(Masking):
             share=self.masked_share,
             generator_size=self.generator_size,
             discriminator_weight=self.discriminator_weight,
+            packing=self.packing,
         )
 
 
@@ -133,10 +150,12 @@ class PermutationLM(Memory):
 class CausalLM(Memory):
     """Settings of the causal LM objective."""
 
+    packing: str = setting("joined", PACKING, choices=("joined", "masked"))
+
     families: ClassVar = ("gpt", "gpt2", "transformer_xl", *configs.CELLS)
 
     def objective(self):
-        return objectives.CausalLM(memory=self.memory_length is not None)
+        return objectives.CausalLM(self.memory_length is not None, self.packing)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,10 +196,13 @@ def read_settings():
     config, where = OBJECTIVES[FLAGS.objective], f"with objective={FLAGS.objective}"
     dataclass_flags.refuse_others(config, OBJECTIVES.values(), where)
     settings = dataclass_flags.read(config)
-    if isinstance(settings, MaskedLM) and settings.masked_units != "spans":
+    check_settings(settings)
+    if isinstance(settings, MaskedUnits) and settings.masked_units != "spans":
         refuse_beside(["longest_span"], f"masked_units={settings.masked_units}")
     if FLAGS.generator_dir:
         refuse_beside(["generator_size"], f"generator_dir={FLAGS.generator_dir}")
     refuse_without(["generator_dir"], "model_dir")
     refuse_without(["reuse_length"], "memory_length")
+    if FLAGS.packing == "masked":
+        refuse_beside(["memory_length"], "packing=masked, where documents see themselves alone")
     return settings

@@ -13,6 +13,9 @@ multiple choice. --input is a file in the format of the task's recipe, or of tex
 with a text on each line). For labelled files the scores are printed too, with those of the
 commonest label (or the mean) and the confusion matrix. Predictions are printed, or written to
 OUTPUT_DIR/predictions.tsv, and entities and answers with their offsets to predictions.jsonl.
+With --shard_mb there is a file for each part of the input, whose files may exceed memory:
+predictions-00000.tsv and so on. A part is written whole, so that the same command resumes a killed
+run; with --runner an Apache Beam pipeline makes the same files.
 """
 
 import pathlib
@@ -20,9 +23,10 @@ import pathlib
 from absl import flags
 
 from distill import reports, runtime
-from recipes import data_flags, entry_point
+from recipes import data_flags, entry_point, runner_flags
 from recipes.command_line import refuse_beside, require_one
 from tfnlp import checkpoints, pipelines
+from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
@@ -31,8 +35,11 @@ flags.DEFINE_multi_string("text", [], "A text.")
 flags.DEFINE_multi_string("pair", [], "Second text of a pair, one for each --text.")
 flags.DEFINE_multi_string("question", [], "Question about --text, for question answering.")
 flags.DEFINE_multi_string("ending", [], "A continuation of --text, for multiple choice.")
-flags.DEFINE_string(
-    "input", None, "File of inputs, in the format of the task's recipe or texts alone."
+flags.DEFINE_list(
+    "input",
+    None,
+    "File of inputs, in the format of the task's recipe or texts alone; with --shard_mb files, or "
+    "quoted patterns of files.",
 )
 data_flags.define_column_flags()
 flags.DEFINE_string("question_column", None, "Column of the question; `question` if not given.")
@@ -52,6 +59,10 @@ flags.DEFINE_string("positive_label", None, "Label whose F1 is reported.")
 flags.DEFINE_string("output_dir", None, "Folder to write predictions into.")
 flags.DEFINE_integer("batch_size", 32, "Texts in a batch, for the folder of a model.", 1)
 flags.DEFINE_integer("num_threads", 1, "Threads of LiteRT, for a .tflite file.", 1)
+flags.DEFINE_float(
+    "shard_mb", None, "Megabytes of --input to predict at once, a file of predictions each.", 1e-6
+)
+runner_flags.define()
 flags.mark_flag_as_required("model")
 
 
@@ -68,23 +79,52 @@ def model_of_flags():
     return kind, labels, settings, lambda: pipelines.load_runner(FLAGS.model, FLAGS.batch_size)
 
 
+def columns_of_flags():
+    """Return the `Columns` of --input."""
+    return reports.Columns(
+        text=FLAGS.text_column,
+        pair=FLAGS.pair_column,
+        label=FLAGS.label_column,
+        question=FLAGS.question_column,
+        prompt=FLAGS.prompt_column,
+        choices=FLAGS.choice_columns,
+        tagged=FLAGS.tagged,
+    )
+
+
+def one_file():
+    """Return the only file of --input."""
+    if len(FLAGS.input) > 1:
+        raise InputError(
+            f"input={','.join(FLAGS.input)} are several files, which need --shard_mb."
+        )
+    return FLAGS.input[0]
+
+
+def predict_shards(task, each):
+    """Write the predictions of --input part by part; `each` as in `predict_files`."""
+    model = runner_flags.absolute(FLAGS.model)
+    predictor = reports.Predictor(
+        model, task, columns_of_flags(), FLAGS.batch_size, FLAGS.num_threads
+    )
+    reports.predict_files(predictor, FLAGS.input, FLAGS.output_dir, FLAGS.shard_mb, each)
+
+
 def main():
     require_one("input", "text", "question", "ending")
+    each = runner_flags.each("shard_mb")
+    for name in ("input", "output_dir") if FLAGS.shard_mb else ():
+        if not FLAGS[name].value:
+            raise InputError(f"shard_mb={FLAGS.shard_mb:g} needs --{name}.")
     if FLAGS.output_dir:
         check_writable(pathlib.Path(FLAGS.output_dir) / "summary.json")
     kind, labels, settings, load = model_of_flags()
     task = reports.prediction_task(kind, labels, settings, FLAGS.positive_label)
+    if FLAGS.shard_mb:
+        predict_shards(task, each)
+        return
     if FLAGS.input:
-        columns = reports.Columns(
-            text=FLAGS.text_column,
-            pair=FLAGS.pair_column,
-            label=FLAGS.label_column,
-            question=FLAGS.question_column,
-            prompt=FLAGS.prompt_column,
-            choices=FLAGS.choice_columns,
-            tagged=FLAGS.tagged,
-        )
-        inputs = task.read(FLAGS.input, columns)
+        inputs = task.read(one_file(), columns_of_flags())
     else:
         inputs = task.inputs_of(FLAGS.text, FLAGS.pair, FLAGS.question, FLAGS.ending)
     runner = load()  # last, so that bad input is reported at once

@@ -6,16 +6,19 @@
 
 OUTPUT_DIR holds the ids of all documents as NumPy arrays, their numbers of tokens and of
 sentences, and manifest.json with counts: documents, sentences, tokens, unknown tokens, duplicates,
-documents without text. Each shard is written whole: a preparation that
-was stopped goes on with the same command, and the files are the same, byte for byte, then, and
-with any number of processes.
+documents without text. A shard is made from a range of the files alone, and written whole: a
+preparation that was stopped goes on with the same command, and the files are the same, byte for
+byte, then, with any number of processes, and in an Apache Beam pipeline (--runner), whose workers
+see the same folders. Plain texts, .tsv and .jsonl are cut into ranges; any other file is read by
+one process.
 """
 
 import os
 
 from absl import flags, logging
 
-from recipes import data_flags, entry_point
+from recipes import data_flags, entry_point, runner_flags
+from recipes.command_line import refuse_beside
 from tfnlp import corpora, text
 from tfnlp.utils.formatting import counted
 
@@ -37,17 +40,20 @@ data_flags.define_sentence_flag()
 flags.DEFINE_bool(
     "deduplicate",
     False,
-    "Leave out duplicates of documents, up to white space; takes some 100 bytes of memory for "
-    "each document.",
+    "Leave out duplicates of documents, up to white space; reads the files twice, and takes some "
+    "100 bytes of memory for each document.",
 )
 flags.DEFINE_integer(
-    "shard_mb", 8, "Megabytes of text in a shard. Each process holds one shard in memory.", 1
+    "shard_mb", 8, "Megabytes of files in a shard. Each process holds one shard in memory.", 1
 )
 flags.DEFINE_integer("processes", None, "Processes; one for each core if not given.", 1)
+runner_flags.define()
 flags.mark_flags_as_required(["input", "tokenizer_dir", "output_dir"])
 
 
 def main():
+    if FLAGS.runner:
+        refuse_beside(["processes"], f"runner={FLAGS.runner}, whose options say its workers")
     counts = corpora.prepare_corpus(
         FLAGS.input,
         text.load_tokenizer(FLAGS.tokenizer_dir),
@@ -60,6 +66,7 @@ def main():
             shard_mb=FLAGS.shard_mb,
         ),
         processes=FLAGS.processes or os.cpu_count(),
+        each=runner_flags.each(),
     )["counts"]
     documents, sentences, tokens, duplicates = (
         counted(counts[f"{name}s"], name)

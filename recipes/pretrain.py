@@ -19,6 +19,12 @@ segments of --max_length tokens, each of which starts from the state at the end 
         --corpus=shakespeare.txt --documents=files --tokenizer_dir=characters --max_length=128 \\
         --batch_size=32 --epochs=20 --learning_rate=2e-3 --output_dir=runs/lstm
 
+Pretrain an ELMo, two networks that read characters in both directions, for classifiers and taggers
+on top of its states:
+
+    python -m recipes.pretrain --objective=bidirectional_lm --family=elmo --hidden_dim=512 \\
+        --corpus='news/*.txt' --epochs=10 --output_dir=runs/elmo
+
 OUTPUT_DIR/best is a Hugging Face folder of the last epoch, for any fine-tuning; the generator of
 an ELECTRA is in OUTPUT_DIR/generator. To continue with both on other text:
 
@@ -70,6 +76,7 @@ def define_corpus_flags():
     flags.DEFINE_list(
         "dev", None, "Corpus, likewise, to evaluate on after each epoch; none if not given."
     )
+    data_flags.define_further_dev_flag()
     data_flags.define_document_flags("blank_lines")
     data_flags.define_sentence_flag()
     flags.mark_flag_as_required("corpus")
@@ -97,7 +104,7 @@ def define_step_flags():
 
 objective_flags.define_flags()
 define_corpus_flags()
-model_flags.define_model_flags()
+model_flags.define_model_flags(bags=False)
 knowledge_flags.define_entity_flags()
 training_flags.define_training_flags(epochs=1, learning_rate=1e-4)
 training_flags.define_recipe_flag(PRETRAINING)
@@ -111,6 +118,7 @@ def check_flags():
         raise no_effect("keep_best", "without `dev`", "give it, or keep_every")
     model_flags.check_start_flags()
     settings = objective_flags.read_settings()
+    data_flags.further_dev()
     check_weights()
     if not FLAGS.model_dir:
         check_family(settings.families)
@@ -137,13 +145,15 @@ def check_weights():
 
 
 def check_family(families):
-    """Raise an InputError if a model from scratch does not fit the objective or its memory."""
+    """Raise an InputError if a model from scratch does not fit the objective and its settings."""
     config, family = model_flags.scratch_config(), FLAGS.family or FLAGS.size or "bert"
     if not isinstance(config, tuple(configs.FAMILIES[name] for name in families)):
         raise InputError(
             f"objective={FLAGS.objective} does not fit the family {family}; give family="
             f"{' or '.join(families)}."
         )
+    if FLAGS.packing == "masked":
+        configs.check_packing(config)
     check_memory(config)
 
 
@@ -225,13 +235,16 @@ def main():
         for model in started.values():
             model_flags.check_fit(model, tokenizer)
         dev = read_corpus(FLAGS.dev, tokenizer) if FLAGS.dev else None
+        further_dev = {
+            name: read_corpus(paths, tokenizer) for name, paths in data_flags.further_dev().items()
+        }
         corpus = read_corpus(FLAGS.corpus, tokenizer, check_weights())
         reading = objectives.reading_settings(FLAGS.corpus, FLAGS.documents, FLAGS.max_length)
         training.Pretraining(
             objective,
             started,
             tokenizer,
-            data=training.Splits(corpus, dev, FLAGS.max_length),
+            data=training.Splits(corpus, dev, FLAGS.max_length, further_dev=further_dev),
             config=config,
             run=run,
             on_nan=FLAGS.on_nan,

@@ -30,7 +30,11 @@ from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 model_flags.define_model_flag()
-flags.DEFINE_string("input", None, "File of texts with their labels: .tsv, .csv, .json, .jsonl.")
+flags.DEFINE_string(
+    "input",
+    None,
+    "File of texts with their labels: .tsv, .csv, .json, .jsonl or .parquet, or with .gz.",
+)
 flags.DEFINE_string("train", None, "File of the examples to draw shots from, likewise.")
 flags.DEFINE_string("text_column", "sentence", "Column of the text.")
 flags.DEFINE_string("label_column", "label", "Column of the label, or of the reference text.")

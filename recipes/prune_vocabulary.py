@@ -24,7 +24,7 @@ flags.DEFINE_list(
     "text",
     None,
     "Files of texts, in the format of the task's recipe, such as a .conll of tagging or a .json "
-    "of question answering; or .tsv, .csv, .jsonl or .txt, or with .gz.",
+    "of question answering; or .tsv, .csv, .jsonl, .parquet or .txt, or with .gz.",
 )
 data_flags.define_column_flags()
 flags.DEFINE_integer(

@@ -2,9 +2,9 @@
 
     python -m recipes.score_text --references=test.de --hypotheses=translated.de
 
-Both files have a text on each line, or are a .tsv, .csv, .json or .jsonl file with a column of
-texts; or with .gz. It prints BLEU and chrF by sacrebleu with their signatures, ROUGE, and
-precision, recall and F of words regardless of their order.
+Both files have a text on each line, or are a .tsv, .csv, .json, .jsonl or .parquet file with a
+column of texts; or with .gz. It prints BLEU and chrF by sacrebleu with their signatures, ROUGE,
+and precision, recall and F of words regardless of their order.
 """
 
 from absl import flags

@@ -13,7 +13,7 @@ FLAGS = flags.FLAGS
 @group("Data")
 def define_classification_data_flags():
     """Define the data flags of a classifier."""
-    define_split_flags("Training file: .tsv, .csv, .json or .jsonl, or with .gz; or .parquet.")
+    define_split_flags("Training file: .tsv, .csv, .json, .jsonl or .parquet, or with .gz.")
     flags.DEFINE_string("text_column", "sentence", "Column of the text.")
     flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
     flags.DEFINE_string(
@@ -93,24 +93,24 @@ def define_regression_flags():
 
 
 def read_questions():
-    """Return the questions of --train, --dev and --test (None if not given)."""
+    """Return the questions as of `read_splits`."""
     return read_splits(lambda path: tasks.read_questions(path, FLAGS.null_answers))
 
 
 def read_choices():
-    """Return the multiple-choice examples of --train, --dev and --test (None if not given)."""
+    """Return the multiple-choice examples as of `read_splits`."""
     columns = FLAGS.prompt_column, FLAGS.choice_columns, FLAGS.label_column
     return read_splits(lambda path: tasks.read_choices(path, *columns))
 
 
 def read_scored():
-    """Return the scored texts of --train, --dev and --test (None if not given)."""
+    """Return the scored texts as of `read_splits`."""
     columns = FLAGS.text_column, FLAGS.pair_column, FLAGS.score_column
     return read_splits(lambda path: tasks.read_scored_pairs(path, *columns))
 
 
 def read_tagging(labels, unit):
-    """Return the task, and the tagged sentences of --train, --dev and --test (None if not given).
+    """Return the task, and the tagged sentences as of `read_splits`.
 
     Args:
         labels: the tags in order of their ids, or None for those in --train.
@@ -118,15 +118,20 @@ def read_tagging(labels, unit):
     """
     train = tasks.read_tagged(FLAGS.train, labels, unit, FLAGS.comment_prefix)
     labels = labels or tasks.tag_names(train)
-    dev = tasks.read_tagged(FLAGS.dev, labels, unit, FLAGS.comment_prefix)
-    test = FLAGS.test and tasks.read_tagged(FLAGS.test, labels, unit, FLAGS.comment_prefix)
+    splits = read_splits(
+        lambda path: (
+            train
+            if path == FLAGS.train
+            else tasks.read_tagged(path, labels, unit, FLAGS.comment_prefix)
+        )
+    )
     # At inference, texts are split into words as in these sentences.
     splitter = text.WordSplitter.from_sentences(train.sentences) if unit == "word" else None
-    return tasks.Tagging(labels, FLAGS.stride, unit, splitter), (train, dev, test)
+    return tasks.Tagging(labels, FLAGS.stride, unit, splitter), splits
 
 
 def read_labelled(label_names=None):
-    """Return the labelled texts of --train, --dev and --test (None if not given).
+    """Return the labelled texts as of `read_splits`.
 
     Args:
         label_names: the labels of an existing model; if None, --labels or those in --train.
@@ -144,9 +149,9 @@ def read_labelled(label_names=None):
             "leave them out."
         )
     train = _read_labelled(FLAGS.train, label_names or FLAGS.labels)
-    dev = _read_labelled(FLAGS.dev, train.label_names)
-    test = _read_labelled(FLAGS.test, train.label_names) if FLAGS.test else None
-    return train, dev, test
+    return read_splits(
+        lambda path: train if path == FLAGS.train else _read_labelled(path, train.label_names)
+    )
 
 
 def _read_labelled(path, label_names):

@@ -8,20 +8,23 @@
 
 A file of triples has a head, a relation and a tail on a line, with tabs between. The scores are
 those of the dev file, or of triples held out at random. OUTPUT_DIR/entities.bin and relations.bin
-are in word2vec's binary format, which gensim opens; train.tsv and dev.tsv are the triples.
+are in word2vec's binary format, which gensim opens; train.tsv and dev.tsv are the triples. A
+finished folder is trained again by --overwrite alone.
 """
 
+import dataclasses
 import pathlib
 
 import numpy as np
 from absl import flags, logging
 
-from recipes import dataclass_flags, entry_point, knowledge_flags
+from recipes import dataclass_flags, entry_point, knowledge_flags, training_flags
 from recipes.command_line import no_effect, refuse_beside
-from tfnlp import knowledge
-from tfnlp.utils.files import check_writable, write_json
+from tfnlp import knowledge, training
+from tfnlp.utils.files import check_writable, read_json, write_json
 
 FLAGS = flags.FLAGS
+FILES = ("entities.bin", "relations.bin", "config.json", "train.tsv", "dev.tsv")
 knowledge_flags.define_graph_flags()
 flags.DEFINE_list("relations", [], "Relations to train on; all by default.")
 flags.DEFINE_integer("max_entities", None, "Entities at most, those of the most triples.", 2)
@@ -29,6 +32,7 @@ flags.DEFINE_string("dev", None, "File of triples to score on.")
 flags.DEFINE_float("held_out", 0.05, "Share of the triples to score on without --dev.", 0, 1)
 flags.DEFINE_integer("split_seed", 0, "Seed of the draw of --held_out.", 0)
 flags.DEFINE_string("output_dir", None, "Folder to write the vectors into.")
+flags.DEFINE_bool("overwrite", False, "Delete the vectors in the folder and train anew.")
 flags.DEFINE_enum("method", "transe", list(knowledge.METHODS), "Method.")
 dataclass_flags.define_choice(knowledge.METHODS)
 flags.mark_flags_as_required(["graph", "output_dir"])
@@ -42,8 +46,7 @@ def main():
         raise no_effect("temperature", "with --loss=margin")
     if FLAGS.dev:
         refuse_beside(["held_out", "split_seed"], "--dev")
-    folder = pathlib.Path(FLAGS.output_dir)
-    check_writable(folder / "entities.bin")
+    check_writable(pathlib.Path(FLAGS.output_dir) / "entities.bin")
     graph = knowledge.select_triples(
         knowledge_flags.read_graph(), FLAGS.relations, FLAGS.max_entities
     )
@@ -55,14 +58,28 @@ def main():
     counts = len(graph.entities), len(graph.relations), len(train), len(dev)
     logging.info("%d entities, %d relations; %d triples, and %d to score on.", *counts)
     entry_point.load_tensorflow()
+    decisive = training_flags.decisive_flags() | dataclasses.asdict(settings)
+    run = training.RunFolder(FLAGS.output_dir, decisive, FLAGS.overwrite, files=FILES)
+    figures = run.path / "figures.json"
+    if figures.exists() and not FLAGS.overwrite:
+        logging.info("%s is complete; nothing to train.", run.path)
+        scores = read_json(figures)
+    else:
+        with run.alone():
+            run.start()
+            scores = train_vectors(run.path, graph, settings, train, dev)
+            write_json(figures, scores)
+    print(", ".join(f"{name} {score:.4f}" for name, score in scores.items()))
+
+
+def train_vectors(folder, graph, settings, train, dev):
+    """Train vectors and write them and the triples to a folder; return the scores on dev."""
     model = knowledge.GraphVectors(len(graph.entities), len(graph.relations), settings)
     model.train(train)
     model.save_vectors(folder, graph)
     for name, triples in (("train", train), ("dev", dev)):
         knowledge.write_triples(folder / f"{name}.tsv", graph, triples)
-    scores = knowledge.score_links(model, dev, np.concatenate([train, dev]))
-    write_json(folder / "figures.json", scores)
-    print(", ".join(f"{name} {score:.4f}" for name, score in scores.items()))
+    return knowledge.score_links(model, dev, np.concatenate([train, dev]))
 
 
 if __name__ == "__main__":

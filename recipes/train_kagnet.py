@@ -65,8 +65,8 @@ def draw_question(model, reader, dev):
 
 def main():
     config = dataclass_flags.read(KagNetConfig)
-    train, dev, test = task_flags.read_choices()
-    check_flags(dev)
+    splits = task_flags.read_choices()
+    check_flags(splits["dev"])
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "figures.json")
     vectors, graph = knowledge_flags.read_vectors(), knowledge_flags.read_graph()
@@ -74,7 +74,6 @@ def main():
     table = knowledge.concept_vectors(graph, vectors, config.concept_dim, config.seed)
     entry_point.load_tensorflow()
     reader = training.ChoiceReader(FLAGS.chooser_dir, schema_graphs)
-    splits = {"train": train, "dev": dev} | ({"test": test} if test else {})
     inputs, figures = {}, {}
     for name, choices in splits.items():
         graphs = reader.find_graphs(choices)
@@ -95,7 +94,7 @@ def main():
     for name, value in figures.items():
         logging.info("%s: %s", name, f"{value:.4f}" if isinstance(value, float) else f"{value:,}")
     if FLAGS.picture:
-        draw_question(model, reader, dev)
+        draw_question(model, reader, splits["dev"])
 
 
 if __name__ == "__main__":

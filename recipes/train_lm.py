@@ -25,6 +25,7 @@ from absl import flags, logging
 import tfnlp
 from recipes import data_flags, dataclass_flags, entry_point, model_flags, training_flags
 from recipes.command_line import group, refuse_beside
+from recipes.input_checks import named_files
 from tfnlp import configs, corpora, objectives, training
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.settings import setting
@@ -55,12 +56,13 @@ def define_corpus_flags():
     flags.DEFINE_list(
         "corpus",
         None,
-        "Text files, or quoted patterns of files: .tsv, .csv, .json or .jsonl with a document in "
-        "each row, or plain text; or with .gz.",
+        "Text files, or quoted patterns of files: .tsv, .csv, .json, .jsonl or .parquet with a "
+        "document in each row, or plain text; or with .gz.",
     )
     flags.DEFINE_list(
         "dev", None, "Files, likewise, to evaluate on; the last tenth of --corpus if not given."
     )
+    data_flags.define_further_dev_flag()
     data_flags.define_document_flags("files")
     flags.mark_flag_as_required("corpus")
 
@@ -105,8 +107,8 @@ def learn_tokenizer(texts):
     return tokenizer
 
 
-def make_corpus(objective, texts, tokenizer, held_out=False):
-    """Encode texts.
+def make_corpus(objective, texts, tokenizer, held_out=None):
+    """Encode texts; `held_out` is the name of those to evaluate on.
 
     Raises:
         InputError: if the texts have no token, or held out ones are too short for the objective.
@@ -116,9 +118,7 @@ def make_corpus(objective, texts, tokenizer, held_out=False):
         try:
             objective.batches(corpus, tokenizer, FLAGS.batch_size, FLAGS.max_length, shuffle=False)
         except InputError as e:
-            tenth = "The tenth of `corpus` that is held out"
-            name = f"dev={','.join(FLAGS.dev)}" if FLAGS.dev else tenth
-            raise InputError(f"{name}: {e}") from None
+            raise InputError(f"{held_out}: {e}") from None
     return corpus
 
 
@@ -129,6 +129,10 @@ def main():
         dev = data_flags.read_documents(FLAGS.dev)
     else:
         texts, dev = corpora.hold_out(texts)
+    further_texts = {
+        name: data_flags.read_documents(paths)
+        for name, paths in named_files("further_dev").items()
+    }
     config, run = training_flags.start_run()
     tokenizer = model_flags.find_tokenizer(learn_tokenizer, texts)
     model_flags.keep_tokenizer(run, tokenizer)
@@ -141,13 +145,19 @@ def main():
     objective = objectives.CausalLM(memory=True)  # the memory is the recurrent state
     objective.check(model_config, tokenizer)
     corpus = make_corpus(objective, texts, tokenizer)
-    held_out = make_corpus(objective, dev, tokenizer, held_out=True)
+    name = "The tenth of `corpus` that is held out"
+    name = f"dev={','.join(FLAGS.dev)}" if FLAGS.dev else name
+    held_out = make_corpus(objective, dev, tokenizer, name)
+    further_dev = {
+        name: make_corpus(objective, further, tokenizer, f"further_dev={name}")
+        for name, further in further_texts.items()
+    }
     with training.make_strategy(FLAGS.strategy).scope():
         training.Pretraining(
             objective,
             training.start_models(objective, model_config),
             tokenizer,
-            data=training.Splits(corpus, held_out, FLAGS.max_length),
+            data=training.Splits(corpus, held_out, FLAGS.max_length, further_dev=further_dev),
             config=config,
             run=run,
             on_nan=FLAGS.on_nan,

@@ -56,12 +56,13 @@ def define_data_flags():
     flags.DEFINE_list(
         "train",
         None,
-        "Training file, .tsv, .csv, .json or .jsonl; or two text files, source and target, with a "
-        "sentence on each line; or with .gz.",
+        "Training file, .tsv, .csv, .json, .jsonl or .parquet; or two text files, source and "
+        "target, with a sentence on each line; or with .gz.",
     )
     flags.DEFINE_list(
         "dev", None, "File or files, likewise, to select the best epoch and report on."
     )
+    data_flags.define_further_dev_flag()
     flags.DEFINE_list(
         "test", None, "File or files, likewise, to translate and score at the end, if given."
     )
@@ -208,9 +209,8 @@ def score(run, tokenizer, splits, model, prefix):
 def main():
     check_flags()
     columns = FLAGS.source_column, FLAGS.target_column
-    train, dev, test = data_flags.read_splits(
-        lambda paths: tasks.read_parallel_texts(paths, *columns)
-    )
+    splits = data_flags.read_splits(lambda paths: tasks.read_parallel_texts(paths, *columns))
+    train = splits["train"]
     config, run = training_flags.start_run()
     task = tasks.Translation(FLAGS.label_smoothing, FLAGS.too_long)
     with training.make_strategy(FLAGS.strategy).scope():
@@ -219,7 +219,7 @@ def main():
         check_sampling(isinstance(tfnlp.models.config_of(model), recurrent))
         model_flags.keep_tokenizer(run, tokenizer)
         translator = make_translator(model, tokenizer)
-        scored = {"dev": dev} if test is None else {"dev": dev, "test": test}
+        scored = {name: splits[name] for name in ("dev", "test") if name in splits}
         for texts in scored.values():
             # Refuse sources that are too long now, not after the training.
             translator.source_ids(texts.sources, texts.place, SCORED[FLAGS.too_long])
@@ -227,7 +227,7 @@ def main():
             task,
             model,
             tokenizer,
-            data=training.Splits(train, dev, FLAGS.max_length),
+            data=training.Splits.from_parts(splits | {"test": None}, FLAGS.max_length),
             config=with_rate(config, model),
             run=run,
             max_tokens=FLAGS.max_tokens,

@@ -16,7 +16,7 @@ from absl import flags, logging
 
 from recipes import dataclass_flags, entry_point, training_flags
 from recipes.command_line import refuse_beside, refuse_without
-from tfnlp import baselines, text, training
+from tfnlp import baselines, text
 from tfnlp.baselines.word_vector_settings import GloveSettings, Word2VecSettings
 from tfnlp.utils.files import check_writable, write_json
 
@@ -68,7 +68,7 @@ def main():
     logging.info("%d words, %d of them different.", corpus.counts.sum(), len(corpus.words))
     entry_point.load_tensorflow()
     decisive = training_flags.decisive_flags() | dataclasses.asdict(settings)
-    run = training.RunFolder(FLAGS.output_dir, decisive, FLAGS.overwrite)
+    run = training_flags.run_folder(decisive)
     with run.alone():
         vectors = make_model(corpus, settings).train(run, {"input": corpus.fingerprint()})
         for name in ("vectors.txt", "vectors.bin"):

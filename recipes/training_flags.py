@@ -14,7 +14,8 @@ from tfnlp.utils.worker_cluster import read_cluster
 FLAGS = flags.FLAGS
 # Flags that do not affect the final weights, so that they may change when a run resumes.
 _NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test", "on_nan", "baseline"}
-_NOT_DECISIVE |= {"keep_every", "keep_best", "log_steps"}
+_NOT_DECISIVE |= {"further_dev", "keep_every", "keep_best", "log_steps", "runner"}
+_NOT_DECISIVE |= {"pipeline_options"}
 # Flags of one schedule alone.
 _OF_SCHEDULES = {"decay_share": "wsd", "decay_power": "polynomial"}
 _published = {}  # by the names of --recipe
@@ -156,10 +157,21 @@ def start_run():
     import keras
 
     writes = training.is_chief(FLAGS.strategy)
-    run = training.RunFolder(FLAGS.output_dir, decisive_flags(), FLAGS.overwrite, writes)
+    run = run_folder(decisive_flags(), writes)
     keras.utils.set_random_seed(FLAGS.seed)
     training.set_precision(FLAGS.precision)
     return config, run
+
+
+def run_folder(decisive, writes=True):
+    """Return the `RunFolder` of --output_dir.
+
+    Args:
+        decisive: {name: value} of the flags that affect the result.
+        writes: as `RunFolder` takes it.
+    """
+    defaults = {name: FLAGS[name].default for name in decisive if name in FLAGS}
+    return training.RunFolder(FLAGS.output_dir, decisive, FLAGS.overwrite, writes, defaults)
 
 
 def decisive_flags():

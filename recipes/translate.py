@@ -28,7 +28,11 @@ from tfnlp.utils.errors import InputError
 FLAGS = flags.FLAGS
 model_flags.define_model_flag()
 flags.DEFINE_multi_string("text", [], "A text.")
-flags.DEFINE_string("input", None, "File of texts: .tsv, .csv, .json, .jsonl, or a text a line.")
+flags.DEFINE_string(
+    "input",
+    None,
+    "File of texts: .tsv, .csv, .json, .jsonl or .parquet, or a text a line; or with .gz.",
+)
 flags.DEFINE_string("text_column", "source", "Column of the texts in a table.")
 flags.DEFINE_string(
     "translation_column", "translation", "Column of the translations, in --output."

@@ -3,6 +3,7 @@
 from .augmentation_file import TextColumns as TextColumns
 from .augmentation_file import augment_file as augment_file
 from .augmentation_file import labels_in_file as labels_in_file
+from .augmenter import Augmenter as Augmenter
 from .distances import attention_divergence as attention_divergence
 from .distances import attention_score_error as attention_score_error
 from .distances import cosine_distance as cosine_distance

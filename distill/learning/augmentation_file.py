@@ -1,8 +1,10 @@
-"""Augmentation of a file of examples, resumable in small steps."""
+"""Augmentation of a file of examples, in parts that are made alone and then joined."""
 
 import dataclasses
+import functools
 import hashlib
-import os
+import itertools
+import json
 import pathlib
 
 from absl import logging
@@ -10,10 +12,11 @@ from absl import logging
 from tfnlp.text.lines import read_lines
 from tfnlp.text.readers import format_of, read_columns, read_examples, read_header
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import read_json, write_json
+from tfnlp.utils.files import atomic_replace, read_json, write_json, write_text
 from tfnlp.utils.progress import progress_bar
+from tfnlp.utils.shard_work import in_this_process
 
-PIECE = 64  # examples between two saved states
+PIECE = 256  # examples of a part
 COUNTS = ("originals", "copies", "duplicates", "refused")
 
 
@@ -36,32 +39,35 @@ class TextColumns:
 
 
 def augment_file(
-    augment,
+    load,
     source,
     folder,
     columns=None,
-    judge=None,
     keep_labels=True,
     originals=True,
     settings=None,
+    each=None,
 ):
     """Write augmented.tsv, with the columns of a file and copies after each example.
 
     Duplicates are dropped: a copy of a text that is there already is left out. A killed call
-    resumes and writes the same file.
+    resumes and writes the same file. Examples and copies of a part depend on its examples alone;
+    duplicates are found as parts are joined, in a process that holds the file in memory.
 
     Args:
-        augment: a function from a list of texts, and the number of the first, to a list of copies
-            for each, such as a `WordReplacer`.
-        source: the file, .tsv, .csv, .json, .jsonl or .txt, or with .gz.
+        load: a function without arguments that is called in each process that works, such as an
+            `Augmenter`. It returns a function from a list of texts, and the number of the first,
+            to a list of copies for each, and one from texts, and second texts or None, to the
+            teacher's labels; None in its place where copies keep their example's label.
+        source: the file, .tsv, .csv, .json, .jsonl, .parquet or .txt, or with .gz.
         folder: to write into.
         columns: `TextColumns` of the file; a "sentence" alone where None.
-        judge: a function from texts, and second texts or None, to the teacher's labels; where None
-            copies keep their example's label.
-        keep_labels: whether copies with another label from the judge are left out; else they get
-            the judge's label.
+        keep_labels: whether copies with another label from the teacher are left out; else they get
+            the teacher's label.
         originals: whether the examples themselves are written too.
         settings: a dict of what determines the result, compared on resumption.
+        each: of `tfnlp.utils.shard_work`, such as `in_beam(runner)`, whose workers must all see
+            the folder; in this process where None.
 
     Returns:
         A dict of `COUNTS`.
@@ -70,46 +76,36 @@ def augment_file(
         InputError: if the file cannot be read, or the folder holds a file of other settings or of
             another source.
     """
-    columns, source, folder = columns or TextColumns(), pathlib.Path(source), pathlib.Path(folder)
+    columns, source = columns or TextColumns(), pathlib.Path(source)
+    folder = pathlib.Path(folder).absolute()
+    path, state_path = folder / "augmented.tsv", folder / "state.json"
     header, rows = _read(source, columns)
     fingerprint = hashlib.sha256(source.read_bytes()).hexdigest()
-    path, part, state_path = (folder / x for x in ("augmented.tsv", "part.tsv", "state.json"))
     state = _read_state(folder, {"source": fingerprint, "settings": settings or {}})
-    first = state["rows"]
-    if first == len(rows) and path.exists():
+    if path.exists():
         logging.info("%s is complete.", path)
         return {name: state[name] for name in COUNTS}
-    folder.mkdir(parents=True, exist_ok=True)
-    bar = progress_bar(total=len(rows), initial=first, unit="text")
-    with open(part, "ab+") as file, bar:
-        file.truncate(state["bytes"])
-        # With originals=False the examples are not in the file, but copies must not equal them.
-        seen = _keys_in(file, header, columns) | {columns.key(row) for row in rows[:first]}
-        if not state["bytes"]:
-            file.write(_line(header))
-        for start in range(first, len(rows), PIECE):
-            piece = rows[start : start + PIECE]
-            examples = _augmented(augment, piece, start, columns.texts)
-            if judge is not None:
-                _judge(judge, examples, columns, keep_labels)
-            for row, kind in examples:
-                key = columns.key(row)
-                if kind == "copies" and key in seen:
-                    kind = "duplicates"
-                if kind in ("originals", "copies"):
-                    seen.add(key)
-                if kind == "originals" and not originals:
-                    continue
-                state[kind] += 1
-                if kind in ("originals", "copies"):
-                    file.write(_line(row[column] for column in header))
-            file.flush()
-            os.fsync(file.fileno())
-            state |= {"rows": start + len(piece), "bytes": file.tell()}
-            write_json(state_path, state)
-            bar.update(len(piece))
-    os.replace(part, path)
-    counts = {name: state[name] for name in COUNTS}
+    write_json(state_path, state)
+    numbers = range(0, len(rows), PIECE)
+    parts = [folder / f"part-{number:09d}.jsonl" for number in numbers]
+    items = [
+        (part, number, rows[number : number + PIECE])
+        for part, number in zip(parts, numbers, strict=True)
+        if not part.exists()
+    ]
+    maker = functools.partial(_part_maker, load, columns, keep_labels)
+    try:
+        total, initial = len(parts), len(parts) - len(items)
+        with progress_bar(total=total, initial=initial, desc="augmenting", unit="part") as bar:
+            for _ in (each or in_this_process)(maker, items) if items else ():
+                bar.update()
+    finally:
+        if not any(map(pathlib.Path.exists, parts)):
+            state_path.unlink()  # so that other settings are free to follow a failure
+    counts = _join(parts, path, header, columns, originals)
+    write_json(state_path, state | counts)
+    for part in parts:
+        part.unlink()
     logging.info(
         "Wrote %s: %d examples and %d copies; left out %d duplicates and %d that the teacher "
         "labels otherwise.",
@@ -117,6 +113,46 @@ def augment_file(
         *counts.values(),
     )
     return counts
+
+
+def _part_maker(load, columns, keep_labels):
+    """Return a function that writes a part: a line of [row, kind] for each example and copy."""
+    augment, judge = load()
+
+    def make(item):
+        path, number, rows = item
+        examples = _augmented(augment, rows, number, columns.texts)
+        if judge is not None:
+            _judge(judge, examples, columns, keep_labels)
+        write_text(path, "".join(f"{json.dumps(example)}\n" for example in examples))
+
+    return make
+
+
+def _join(parts, path, header, columns, originals):
+    """Write the examples and copies of parts without duplicates, and return their counts."""
+    counts, seen = dict.fromkeys(COUNTS, 0), set()
+    with atomic_replace(path) as temporary, open(temporary, "wb") as file:
+        file.write(_line(header))
+        for line in itertools.chain.from_iterable(map(_lines, parts)):
+            row, kind = json.loads(line)
+            key = columns.key(row)
+            if kind == "copies" and key in seen:
+                kind = "duplicates"
+            if kind in ("originals", "copies"):
+                # With originals=False they are not in the file, but copies must not equal them.
+                seen.add(key)
+            if kind == "originals" and not originals:
+                continue
+            counts[kind] += 1
+            if kind in ("originals", "copies"):
+                file.write(_line(row[column] for column in header))
+    return counts
+
+
+def _lines(path):
+    with open(path, encoding="utf-8") as file:
+        yield from file
 
 
 def labels_in_file(labels, source, text_column="sentence", label_column="label"):
@@ -179,7 +215,7 @@ def _read_state(folder, made_from):
     if not (folder / "state.json").exists():
         if (folder / "augmented.tsv").exists():
             raise InputError(f"{folder / 'augmented.tsv'} exists; give another folder.")
-        return {"made_from": made_from, "rows": 0, "bytes": 0} | dict.fromkeys(COUNTS, 0)
+        return {"made_from": made_from}
     state = read_json(folder / "state.json")
     stored = {"input file": state["made_from"]["source"], **state["made_from"]["settings"]}
     asked = {"input file": made_from["source"], **made_from["settings"]}
@@ -190,13 +226,6 @@ def _read_state(folder, made_from):
                 "or delete it."
             )
     return state
-
-
-def _keys_in(file, header, columns):
-    """Return the keys of the rows that are in a file already, a set."""
-    file.seek(0)
-    lines = (line.decode("utf-8").rstrip("\n").split("\t") for line in file.readlines()[1:])
-    return {columns.key(dict(zip(header, line, strict=True))) for line in lines}
 
 
 def _augmented(augment, rows, start, texts):

@@ -159,9 +159,6 @@ class GeneralDistillation(Experiment):
             warnings.filterwarnings("ignore", "Gradients do not exist for variables")
             super().fit()
 
-    def evaluate_dev(self):
-        return {}
-
     def fingerprints(self):
         model = {"model": content_fingerprint(self.model.text_config)}
         return self.teacher.fingerprints() | model

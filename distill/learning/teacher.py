@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import pathlib
+from collections.abc import Callable
 
 import keras
 
@@ -32,6 +33,7 @@ class Teacher:
         weights: of several models in their mean, numbers of 0 or more; all alike where None.
         cache_dir: folder to compute the outputs into once; where None the models run on each
             batch.
+        each: as in `compute_teacher_outputs`, for the cache.
         unpruned: the `Teacher` that was pruned to the student's tokens, to report its scores; None
             if this one was not pruned.
 
@@ -44,6 +46,7 @@ class Teacher:
     task: object | None = None
     weights: tuple | None = None
     cache_dir: str | None = None
+    each: Callable | None = None
     unpruned: "Teacher | None" = None
 
     def __post_init__(self):
@@ -100,13 +103,15 @@ class Teacher:
         """
         reads = {term.teacher for term in terms}
         if len(self.models) == 1:
-            return compute_teacher_outputs(self.models[0], batches, reads, self.cache_dir)
+            return compute_teacher_outputs(
+                self.models[0], batches, reads, self.cache_dir, self.each
+            )
         parts = []
         for model in self.models:
             folder = self.cache_dir
             if folder is not None:
                 folder = pathlib.Path(folder) / model_fingerprint(model)[:16]
-            parts.append(compute_teacher_outputs(model, batches, reads, folder))
+            parts.append(compute_teacher_outputs(model, batches, reads, folder, self.each))
         return StackedOutputs(parts)
 
     def score(self, splits, batches):

@@ -1,9 +1,12 @@
 """Teacher outputs, computed once and cached in memory or on disk."""
 
+import contextlib
 import dataclasses
+import functools
 import math
 import pathlib
 
+import keras
 import numpy as np
 import safetensors
 import tensorflow as tf
@@ -17,6 +20,7 @@ from tfnlp.training.inference import input_signature
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json, write_json
 from tfnlp.utils.progress import progress_bar
+from tfnlp.utils.shard_work import in_this_process
 
 INDEX = "cache.json"
 # A shard is computed in memory and written whole, so a killed run loses at most one.
@@ -155,7 +159,7 @@ class StackedOutputs:
         return {key: np.stack([batch[key] for batch in batches], axis=1) for key in batches[0]}
 
 
-def compute_teacher_outputs(teacher, batches, tensors, folder=None):
+def compute_teacher_outputs(teacher, batches, tensors, folder=None, each=None):
     """Run the teacher over all examples once, and cache the outputs that the losses read.
 
     Args:
@@ -165,6 +169,8 @@ def compute_teacher_outputs(teacher, batches, tensors, folder=None):
         folder: where to cache the outputs on disk, in float16 except the logits; in memory where
             None. A cache of the same teacher and examples is used again, and an unfinished one is
             resumed. It is read batch by batch, so it may be larger than the memory.
+        each: of `tfnlp.utils.shard_work`, such as `in_beam(runner)`, whose workers must all see
+            the folder; in this process where None.
 
     Returns:
         `TeacherOutputs`.
@@ -183,16 +189,37 @@ def compute_teacher_outputs(teacher, batches, tensors, folder=None):
     encodings = Encodings.from_list(batches.encodings)
     lengths, firsts = np.diff(encodings.starts), np.array([0, len(encodings)])
     outputs = TeacherOutputs(lengths, layouts, encodings.choices, firsts)
-    forward = _forward(teacher, tensors)
     if folder is not None:
-        return _on_disk(pathlib.Path(folder), teacher, batches, outputs, forward)
+        folder = pathlib.Path(folder).absolute()
+        missing, fingerprint = _missing_shards(folder, teacher, batches, outputs)
+        items = (_shard_work(number, outputs, batches) for number in missing)
+        with (
+            _progress(outputs, missing) as bar,
+            _teacher_file(folder, teacher, each and missing) as file,
+        ):
+            read = functools.partial(keras.models.load_model, file) if file else lambda: teacher
+            load = functools.partial(_shard_maker, folder, fingerprint, read, tensors)
+            for _, part, _ in (each or in_this_process)(load, items) if missing else ():
+                bar.update(int(part.firsts[-1]))
+        outputs.shards = [
+            _open_shard(_shard_path(folder, number), fingerprint, layouts.keys())
+            for number in range(len(outputs.firsts) - 1)
+        ]
+        return outputs
+    _, part, inputs = _shard_work(0, outputs, batches)
     with _progress(outputs, [0]) as bar:
-        outputs.shards.append(_compute_shard(outputs, 0, forward, batches, bar))
+        outputs.shards.append(
+            _compute_shard(part, _shown(inputs, bar), _forward(teacher, tensors))
+        )
     return outputs
 
 
-def _on_disk(folder, teacher, batches, outputs, forward):
-    """Return `TeacherOutputs` that are read from a folder, after computing the missing shards."""
+def _missing_shards(folder, teacher, batches, outputs):
+    """Divide outputs into the shards of a folder.
+
+    Returns:
+        The numbers of the missing shards, and the fingerprint of all.
+    """
     made_from = {
         "teacher": model_fingerprint(teacher),
         "precision": sorted({layer.compute_dtype for layer in teacher.layers}),
@@ -214,20 +241,17 @@ def _on_disk(folder, teacher, batches, outputs, forward):
         index = {"made_from": made_from, "widths": widths, "firsts": _split_into_shards(outputs)}
         write_json(folder / INDEX, index)
     outputs.firsts = np.array(index["firsts"])
-    paths = [folder / f"shard_{i:05d}.safetensors" for i in range(len(outputs.firsts) - 1)]
-    missing = [i for i, path in enumerate(paths) if not path.exists()]
+    numbers = range(len(outputs.firsts) - 1)
+    missing = [number for number in numbers if not _shard_path(folder, number).exists()]
     if missing and keys != index["widths"].keys():
         raise InputError(
             f"{folder} is an unfinished cache of other outputs too; delete it to compute it again."
         )
-    fingerprint = content_fingerprint(index)
-    if missing:
-        with _progress(outputs, missing) as bar:
-            for i in missing:
-                shard = _compute_shard(outputs, i, forward, batches, bar)
-                write_tensors(paths[i], shard, {"index": fingerprint})
-    outputs.shards = [_open_shard(path, fingerprint, keys) for path in paths]
-    return outputs
+    return missing, content_fingerprint(index)
+
+
+def _shard_path(folder, number):
+    return folder / f"shard_{number:05d}.safetensors"
 
 
 def _open_shard(path, index_fingerprint, keys):
@@ -279,30 +303,72 @@ def _progress(outputs, missing):
     return progress_bar(total=total, initial=total - remaining, desc="teacher", unit="example")
 
 
-def _compute_shard(outputs, shard, forward, batches, bar):
-    """Compute the flat arrays of a shard.
+def _shard_work(number, outputs, batches):
+    """Return the work of a shard, which depends on its examples alone.
+
+    Returns:
+        Its number, the `TeacherOutputs` of its examples, and a list of the indices of the examples
+        of each batch, with the inputs.
+    """
+    first, end = outputs.firsts[number : number + 2].tolist()
+    lengths = outputs.lengths[first * outputs.texts_each : end * outputs.texts_each]
+    firsts = np.array([0, end - first])
+    part = TeacherOutputs(lengths, outputs.layouts, outputs.choices, firsts)
+    order, size = np.argsort(batches.lengths[first:end], kind="stable"), batches.batch_size
+    parts = [order[start : start + size] for start in range(0, len(order), size)]
+    return number, part, [(indices, batches.batch(first + indices)[0]) for indices in parts]
+
+
+def _shown(inputs, bar):
+    for indices, batch in inputs:
+        yield indices, batch
+        bar.update(len(indices))
+
+
+@contextlib.contextmanager
+def _teacher_file(folder, teacher, needed):
+    """Yield the path of a file of the teacher for other processes; None unless it is needed."""
+    path = folder / "teacher.keras"
+    if not needed:
+        yield None
+        return
+    teacher.save(path)
+    yield path
+    path.unlink()
+
+
+def _shard_maker(folder, fingerprint, read, tensors):
+    """Return a function that writes a shard, from the result of `_shard_work`."""
+    forward = _forward(read(), tensors)
+
+    def make(item):
+        number, part, inputs = item
+        arrays = _compute_shard(part, inputs, forward)
+        write_tensors(_shard_path(folder, number), arrays, {"index": fingerprint})
+
+    return make
+
+
+def _compute_shard(part, inputs, forward):
+    """Compute the flat arrays of a shard from the results of `_shard_work`.
 
     Raises:
         InputError: if an output is too large for float16.
     """
-    first, end = outputs.firsts[shard : shard + 2]
-    last = outputs.texts(np.array([end - 1]))[-1:]
+    last = part.texts(part.firsts[1:] - 1)[-1:]
     arrays = {
-        key: np.empty(outputs.places(key, last, shard)[0].stop, layout.dtype)
-        for key, layout in outputs.layouts.items()
+        key: np.empty(part.places(key, last, 0)[0].stop, layout.dtype)
+        for key, layout in part.layouts.items()
     }
-    order = first + np.argsort(batches.lengths[first:end], kind="stable")
-    for start in range(0, len(order), batches.batch_size):
-        indices = order[start : start + batches.batch_size]
-        texts = outputs.texts(indices)
-        for key, tensor in forward(batches.batch(indices)[0]).items():
-            shapes = map(outputs.layouts[key].shape, outputs.lengths[texts])
-            rows = zip(tensor.numpy(), shapes, outputs.places(key, texts, shard), strict=True)
+    for indices, batch in inputs:
+        texts = part.texts(indices)
+        for key, tensor in forward(batch).items():
+            shapes = map(part.layouts[key].shape, part.lengths[texts])
+            rows = zip(tensor.numpy(), shapes, part.places(key, texts, 0), strict=True)
             for row, shape, place in rows:
                 real = row[tuple(map(slice, shape))]
                 with np.errstate(over="ignore"):
                     arrays[key][place] = real.ravel()
-        bar.update(len(indices))
     for key, array in arrays.items():
         if array.dtype == "float16" and not np.isfinite(array).all():
             raise InputError(

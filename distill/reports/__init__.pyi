@@ -10,6 +10,8 @@ from .pareto_frontier import measure_candidates as measure_candidates
 from .pareto_frontier import name_candidates as name_candidates
 from .pareto_frontier import page as page
 from .pareto_frontier import table_rows as table_rows
+from .prediction_shards import Predictor as Predictor
+from .prediction_shards import predict_files as predict_files
 from .prediction_tasks import prediction_task as prediction_task
 from .prediction_tasks import task_of as task_of
 from .predictions import predict_inputs as predict_inputs

@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import html
-import io
 import pathlib
 import re
 
@@ -13,6 +12,7 @@ from distill.reports.latency import benchmark_file
 from distill.reports.prediction_tasks import task_of
 from distill.reports.predictions import predict_inputs
 from distill.runtime import load_runner
+from tfnlp.plots import html_page, html_table, svg_of
 from tfnlp.tasks.confusion_matrix import matrix_rows
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import json_text, read_json, write_json
@@ -25,13 +25,6 @@ COSTS = {
     "size": ("size (MB)", lambda c: c.size_mb),
     "latency": (f"one thread, {LENGTH} tokens (ms)", lambda c: c.latency_ms),
 }
-_STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 1100px; margin: 2em auto }
-table { border-collapse: collapse; margin: 1em 0 }
-td, th { padding: .25em .7em; text-align: right }
-td:first-child, th:first-child { text-align: left } tr { border-bottom: 1px solid #ddd }
-tr.best { background: #eaf3ff } svg { max-width: 50% }
-"""
 
 
 @dataclasses.dataclass
@@ -231,21 +224,20 @@ def table_rows(candidates, metric):
 def page(candidates, metric, title):
     """Return the HTML page: a plot for each cost, the table, and each file's answers."""
     rows = table_rows(candidates, metric)
+    best = [number for number, row in enumerate(rows[1:]) if row[-1]]
     counts = "\n".join(_counts(c) for c in candidates if c.counts)
     answers = f"<h2>Answers</h2>\n{counts}\n" if counts else ""
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head><meta charset="utf-8"><title>{html.escape(title)}</title><style>{_STYLE}</style></head>
-<body>
-<h1>{html.escape(title)}</h1>
-<p>Blue: no other file is smaller (or faster) and scores as much. Bars are standard errors over
-seeds. Latency is of warm calls on one thread; peak memory is that of a Python process.
-Mixed / equal lengths: the time of a text where the length changes with each call, over that of
-texts of one length.</p>
-{_plots(candidates, metric)}{_table(rows, marks=True)}
-{answers}</body>
-</html>
-"""
+    return html_page(
+        title,
+        f"""<h1>{html.escape(title)}</h1>
+<p>Marked, and joined in the plots: no other file is smaller (or faster) and scores as much. Bars
+are standard errors over seeds. Latency is of warm calls on one thread; peak memory is that of a
+Python process. Mixed / equal lengths: the time of a text where the length changes with each call,
+over that of texts of one length.</p>
+<div class="beside">{_plots(candidates, metric)}</div>
+{html_table(rows, marked=best)}
+{answers}""",
+    )
 
 
 def scatter(points, label, metric):
@@ -254,7 +246,6 @@ def scatter(points, label, metric):
     Raises:
         ImportError: if matplotlib is not installed.
     """
-    import matplotlib
     from matplotlib.figure import Figure
 
     best = pareto([(cost, score) for cost, score, _, _ in points])
@@ -275,12 +266,7 @@ def scatter(points, label, metric):
         )
     axes.set_xlim(left=0)
     axes.margins(y=0.1)
-    svg = io.StringIO()
-    # Text stays text, for the fonts of the reader; fixed ids make the page reproducible.
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": label}):
-        unset = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(svg, format="svg", metadata=unset)
-    return svg.getvalue()[svg.getvalue().index("<svg") :]
+    return svg_of(figure, f"{metric} by {label}; the table has the numbers")
 
 
 def _plots(candidates, metric):
@@ -294,18 +280,7 @@ def _plots(candidates, metric):
         except ImportError:
             logging.info("No plots on the page: install tfnlp[plots] for them.")
             return ""
-    return "".join(plots)
-
-
-def _table(rows, marks=False):
-    """Return an HTML table of texts, the header first; `marks` rows with a non-empty last text."""
-    header, *rest = rows
-    lines = ["<table>", f"<tr>{''.join(f'<th>{html.escape(c)}</th>' for c in header)}</tr>"]
-    for row in rest:
-        cells = "".join(f"<td>{html.escape(c)}</td>" for c in row)
-        mark = ' class="best"' if marks and row[-1] else ""
-        lines.append(f"<tr{mark}>{cells}</tr>")
-    return "\n".join([*lines, "</table>"])
+    return "".join(f'<figure class="plot">{plot}</figure>' for plot in plots)
 
 
 def _counts(candidate):
@@ -313,7 +288,7 @@ def _counts(candidate):
     matrix, answer = (candidate.counts.get(key) for key in ("confusion", "only_answer"))
     lines = []
     if matrix is not None:
-        name, table = html.escape(candidate.name), _table(matrix_rows(matrix))
+        name, table = html.escape(candidate.name), html_table(matrix_rows(matrix))
         lines.append(f"<details><summary>{name}</summary>\n{table}\n</details>")
     if answer is not None:
         sentence = f"{candidate.name} answers {answer} to all texts, whose gold answers differ."

@@ -20,7 +20,7 @@ from tfnlp.utils.errors import InputError
 class PredictionTask:
     """Base class of prediction tasks.
 
-    A child has `_task` and `_read`, may have `_join`, `_answer`, `_examples` and figures of its
+    A child has `_task` and `_read`, may have `_join`, `answer`, `_examples` and figures of its
     own, and formats a prediction by `row` (the columns of a printed line, those of `header` and of
     a second text) and, without a header, by `json_value`.
 
@@ -54,6 +54,11 @@ class PredictionTask:
                     f"the kind {self.kind}; leave it out."
                 )
             self._task()  # fails where it is no label
+
+    @property
+    def suffix(self):
+        """Ending of the file of predictions."""
+        return ".jsonl" if self.header is None else ".tsv"
 
     def inputs_of(self, texts, pair=(), question=(), ending=()):
         """Build `Inputs` from lists of texts, and of the second texts that the task `takes`.
@@ -102,9 +107,10 @@ class PredictionTask:
 
     def answers(self, predictions):
         """Return the label, text, index, number or vector of each prediction, or each tag."""
-        return [self._answer(prediction) for prediction in predictions]
+        return [self.answer(prediction) for prediction in predictions]
 
-    def _answer(self, prediction):
+    def answer(self, prediction):
+        """Return the label, text, index, number or vector of a prediction, or its tags."""
         return prediction
 
     def compare(self, answers, expected):
@@ -140,8 +146,14 @@ class PredictionTask:
             (`tfnlp.tasks.confusion_matrix`). `only_answer` is the answer to all inputs if there is
             just one, though the gold labels differ.
         """
+        return self.score_answers(inputs, [self.answer(prediction) for prediction in predictions])
+
+    def score_answers(self, inputs, predicted):
+        """Score the labels, texts, indices, numbers or lists of tags of `score`'s predictions.
+
+        Of the inputs it reads the gold answers and the names.
+        """
         task, examples = self._task(), self._examples(inputs)
-        predicted = [self._answer(prediction) for prediction in predictions]
         scores = task.score_predictions(examples, predicted)
         scores |= {f"baseline_{k}": v for k, v in task.baseline(examples).items()}
         gold, answers = task.answers(examples, predicted)
@@ -174,7 +186,7 @@ class LabelPredictions(PredictionTask):
         gold = examples.labels and [examples.label_names[i] for i in examples.labels]
         return Inputs(examples.texts, examples.pairs, gold)
 
-    def _answer(self, prediction):
+    def answer(self, prediction):
         return prediction.label
 
     def _examples(self, inputs):
@@ -255,7 +267,7 @@ class TagPredictions(PredictionTask):
     def answers(self, predictions):
         return list(itertools.chain.from_iterable(super().answers(predictions)))
 
-    def _answer(self, prediction):
+    def answer(self, prediction):
         return prediction.tags
 
     def count_truncated(self, pipeline, inputs, predictions):
@@ -313,7 +325,7 @@ class AnswerPredictions(PredictionTask):
         examples = read_examples(path, question, context, None)
         return Inputs(examples.texts, examples.pairs)
 
-    def _answer(self, prediction):
+    def answer(self, prediction):
         return prediction.text
 
     def _examples(self, inputs):
@@ -354,7 +366,7 @@ class ChoicePredictions(PredictionTask):
         examples = tasks.read_choices(path, prompt, columns.choices, label_column)
         return Inputs(examples.prompts, examples.endings, examples.labels)
 
-    def _answer(self, prediction):
+    def answer(self, prediction):
         return prediction.place
 
     def row(self, prediction, text, *second_text):

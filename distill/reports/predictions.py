@@ -35,7 +35,8 @@ def print_predictions(pipeline, inputs, predictions, positive_label=None):
     """Print a line for each prediction, then the summary."""
     for row in _rows(task_of(pipeline), inputs, predictions):
         print("\t".join(row))
-    _print_summary(pipeline, summarise(pipeline, inputs, predictions, positive_label))
+    summary = summarise(pipeline, inputs, predictions, positive_label)
+    print_summary(summary, summary["cut"] and pipeline.max_length)
 
 
 def write_predictions(folder, pipeline, inputs, predictions, positive_label=None):
@@ -44,22 +45,26 @@ def write_predictions(folder, pipeline, inputs, predictions, positive_label=None
     Gold labels stand beside predictions if they are known. The summary is printed too.
     """
     folder, task = pathlib.Path(folder), task_of(pipeline)
+    path = folder / f"predictions{task.suffix}"
+    write_lines(path, task, inputs, predictions)
+    summary = summarise(pipeline, inputs, predictions, positive_label)
+    write_json(folder / "summary.json", summary)
+    print(f"Wrote {path}.", file=sys.stderr)
+    print_summary(summary, summary["cut"] and pipeline.max_length)
+
+
+def write_lines(path, task, inputs, predictions):
+    """Write the predictions of a `PredictionTask` to a file, with its header if it has one."""
     if task.header is None:
-        path = folder / "predictions.jsonl"
         values = [task.json_value(inputs, *numbered) for numbered in enumerate(predictions)]
         lines = [json_text(value) for value in values]
     else:
-        path = folder / "predictions.tsv"
         answer, *others = task.header
         gold = ["gold"] if inputs.gold else []
         second = [] if inputs.second_texts is None else [task.second_column]
         rows = [[answer, *gold, *others, *second], *_rows(task, inputs, predictions)]
         lines = ["\t".join(row) for row in rows]
     write_text(path, "".join(f"{line}\n" for line in lines))
-    summary = summarise(pipeline, inputs, predictions, positive_label)
-    write_json(folder / "summary.json", summary)
-    print(f"Wrote {path}.", file=sys.stderr)
-    _print_summary(pipeline, summary)
 
 
 def _rows(task, inputs, predictions):
@@ -72,11 +77,11 @@ def _rows(task, inputs, predictions):
         yield [" ".join(column.split()) for column in row]
 
 
-def _print_summary(pipeline, summary):
+def print_summary(summary, max_length):
     """Print a summary to standard error, so that the predictions can be piped."""
     texts = summary["texts"]
     if summary["cut"]:
-        cut = f"{summary['cut']} of {texts} texts were longer than the {pipeline.max_length}"
+        cut = f"{summary['cut']} of {texts} texts were longer than the {max_length}"
         print(f"{cut} tokens that are read of each.", file=sys.stderr)
     other = ("texts", "cut", "confusion", "only_answer")
     for name, value in summary.items():

@@ -1,7 +1,8 @@
 """Associated files of a .tflite: a zip archive appended to the model.
 
 The settings hold the SHA-256 of the model, and the archive has a checksum of each file. A damaged
-file is thus detected before LiteRT opens it.
+file is thus detected before LiteRT opens it. The files are not compressed: none is larger than the
+.tflite that holds it.
 """
 
 import hashlib
@@ -75,8 +76,11 @@ def read_files(path):
         raise InputError(f"{path} is no file; give a .tflite file of recipes.export_tflite.")
     try:
         with zipfile.ZipFile(path) as archive:
-            files = {name: archive.read(name) for name in archive.namelist()}
-            model_size = min(member.header_offset for member in archive.infolist())
+            members = archive.infolist()
+            if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+                raise zipfile.BadZipFile
+            files = {member.filename: archive.read(member) for member in members}
+            model_size = min(member.header_offset for member in members)
         files.pop(SENTENCEPIECE_FILE, None)
         files = {
             name: content if name.endswith(".spm") else content.decode("utf-8")

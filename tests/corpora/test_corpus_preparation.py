@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ import time
 import numpy as np
 import pytest
 
+from tests.beam import NO_BEAM
 from tfnlp.corpora import CorpusSettings, corpus_preparation, prepare_corpus
 from tfnlp.objectives import Corpus, ShardedCorpus, open_corpus
 from tfnlp.text import WordPieceTokenizer
@@ -184,6 +186,58 @@ def test_one_process_or_two_killed_or_not_give_the_same_bytes(tokenizer, drawn, 
     assert content(folder) == expected
 
 
+BEAM_CALL = """
+import sys
+from tfnlp.text import WordPieceTokenizer
+from tfnlp.corpora import CorpusSettings, prepare_corpus
+from tfnlp.utils.shard_work import in_beam
+if __name__ == "__main__":
+    folder, path, vocabulary = sys.argv[1:]
+    tokenizer = WordPieceTokenizer(open(vocabulary, encoding="utf-8").read().split("\\n"))
+    settings = CorpusSettings("lines", deduplicate=True, shard_mb=0.005)
+    options = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
+    prepare_corpus([path], tokenizer, folder, settings, each=in_beam("DirectRunner", options))
+"""
+
+
+def test_a_beam_pipeline_killed_or_not_gives_the_same_bytes(tokenizer, drawn, tmp_path):
+    pytest.importorskip("apache_beam", reason=NO_BEAM)
+    vocabulary = tmp_path / "vocabulary"
+    vocabulary.write_text("\n".join(tokenizer.tokens_by_id()), encoding="utf-8")
+    path = drawn(12_000)
+    (tmp_path / "call.py").write_text(BEAM_CALL)
+    settings = by_lines(0.005, deduplicate=True)
+    tokenizer = WordPieceTokenizer(tokenizer.tokens_by_id())
+    assert len(prepare_corpus([path], tokenizer, tmp_path / "one", settings)["shards"]) > 120
+    folder = tmp_path / "two"
+    root = str(pathlib.Path(__file__).parents[2])
+
+    def start():
+        command = [sys.executable, tmp_path / "call.py", folder, path, vocabulary]
+        return subprocess.Popen(
+            command,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONPATH": root},
+            process_group=0,
+        )
+
+    process = start()
+    while len(list(folder.glob("shard-*.json"))) < 10 and process.poll() is None:
+        time.sleep(0.002)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    kept = {path: path.stat().st_mtime_ns for path in folder.glob("shard-*.json")}
+    assert 10 <= len(kept) < 120 and not (folder / "manifest.json").exists()
+    arrays = {path.with_suffix(".ids.npy") for path in kept}
+    arrays = {path: path.stat().st_mtime_ns for path in arrays}
+    process = start()
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert {path: path.stat().st_mtime_ns for path in arrays} == arrays  # kept, not made again
+    assert content(folder) == content(tmp_path / "one")
+
+
 def test_a_preparation_resumes_at_the_missing_shards(tokenizer, drawn, tmp_path, monkeypatch):
     call = ([drawn(200)], tokenizer)
     prepare_corpus(*call, tmp_path / "whole", by_lines())
@@ -230,7 +284,9 @@ def test_bad_corpora_and_settings_are_refused(tokenizer, tmp_path, monkeypatch):
     (tmp_path / "empty.txt").write_text("\n \n")
     refused("empty.txt and the like hold no", [tmp_path / "empty.txt"], folder=tmp_path / "e")
     (tmp_path / "latin.txt").write_bytes(text.encode() + "\ncafé".encode("latin-1"))
-    refused(r"latin\.txt, line 61: byte 4 of the line is not UTF-8", [tmp_path / "latin.txt"])
+    refused(
+        r"latin\.txt, from byte 40\d\d, line \d: byte 4 of the line is", [tmp_path / "latin.txt"]
+    )
     # A text that is mended goes on from there.
     prepare_corpus([path], tokenizer, folder, CorpusSettings(**options))
     other = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])
@@ -260,6 +316,24 @@ def test_bad_corpora_and_settings_are_refused(tokenizer, tmp_path, monkeypatch):
             prepare_corpus([path], tokenizer, folder, CorpusSettings(**options))
     path.write_text(text.replace("film", "plot", 1), encoding="utf-8")
     refused("shard-00000.ids.npy was written from other texts; give", folder=folder)
+
+
+def test_a_shard_without_other_duplicates_of_the_same_number_is_refused(
+    tokenizer, tmp_path, monkeypatch
+):
+    paths, folder = [tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "corpus"
+    paths[1].write_text("a film .\ndull .\n")
+    call = paths, tokenizer, folder, by_lines(25e-6, deduplicate=True)
+    paths[0].write_text("a film .\nx x x x x x x x\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(corpus_preparation, "make_manifest", None)
+        with pytest.raises(TypeError):
+            prepare_corpus(*call)
+    # The first shard is not there yet when its file changes.
+    (folder / "shard-00000.json").unlink()
+    paths[0].write_text("dull .\nx x x x x x x x x\n")
+    with pytest.raises(InputError, match=r"shard-00001\.ids\.npy was written from other texts"):
+        prepare_corpus(*call)
 
 
 def test_files_edited_later_are_another_corpus(tokenizer, tmp_path):

@@ -5,6 +5,8 @@ import pytest
 
 from tests.corpora.test_corpus_preparation import by_lines, drawn_documents, same_corpora
 from tfnlp.corpora import prepare_corpus, shards
+from tfnlp.corpora.corpus_preparation import ShardTexts
+from tfnlp.corpora.file_ranges import FileRange
 from tfnlp.objectives import ShardedCorpus, open_corpus
 from tfnlp.utils.errors import InputError
 
@@ -39,8 +41,9 @@ def test_ids_take_two_bytes_where_they_fit(tmp_path, monkeypatch, size, dtype):
             yield np.array([size - 1, 0, 1], "int32"), np.array([3])
 
     monkeypatch.setattr(shards, "encode_documents", encode)
-    options = {"tokenizer": Words(), "sentences": "lines"}
-    shard = shards.write_shard(tmp_path, 0, ["a b", "c"], "hash", **options)
+    (tmp_path / "a.txt").write_text("a b\nc")
+    texts = ShardTexts([FileRange(tmp_path / "a.txt", "lines")], "sentence")
+    shard = shards.write_shard(tmp_path, 0, texts, tokenizer=Words(), sentences="lines")
     ids = shards.read_array(tmp_path, shard, 0, "ids")
     assert ids.dtype == dtype and ids.tolist() == [size - 1, 0, 1] * 2
     assert (shard["tokens"], shard["unknown"]) == (6, 2)

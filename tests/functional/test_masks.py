@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tfnlp import layers
-from tfnlp.functional.masks import combine_masks
+from tfnlp.functional.masks import combine_masks, document_numbers
 from tfnlp.layers import (
     causal_mask,
     padding_mask,
@@ -18,6 +18,8 @@ def test_masks_read_as_tables():
     np.testing.assert_array_equal(padding_mask(np.array([[5, 0, 7]])), [[True, False, True]])
     same = segment_mask(np.array([[0, 1]]), np.array([[0, 0, 1]]))
     np.testing.assert_array_equal(same, [[[True, True, False], [False, False, True]]])
+    numbers = document_numbers(np.array([[0, 1, 0, 0, 1, 2], [0, 1, 2, 3, 4, 5]]))
+    np.testing.assert_array_equal(numbers, [[1, 1, 2, 3, 3, 3], [1] * 6])
     content, query = permutation_masks(np.array([[2, 0, 1]]))  # position 1 first, 0 last
     expected = [[True, True, True], [False, True, False], [False, True, True]]
     np.testing.assert_array_equal(content[0], expected)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.objectives.small import numbered
 from tests.objectives.test_token_stream import Tokens
 from tfnlp.models import BertConfig, Gpt2Config, TransformerXLConfig, build_model
 from tfnlp.objectives import CausalLM
@@ -114,3 +115,37 @@ def test_bad_arguments_are_refused():
     with pytest.raises(InputError, match="family transformerxl, which has no memory"):
         CausalLM(memory=True).check(transformer_xl(memory_length=None), tokens)
     CausalLM(memory=True).check(XL, tokens)
+
+
+def test_documents_of_a_row_begin_with_the_end_token_before_them():
+    tokenizer, corpus = Tokens(), numbered([3], [2], [4])
+    whole = CausalLM(packing="masked").batches(corpus, tokenizer, 3, 4, shuffle=False)
+    inputs, labels = next(whole.epoch())
+    end = whole.end_token_id
+    # The stream: 10 11 12 E, 13 14 E, 15 16 17 18 E.
+    assert inputs["token_ids"].tolist() == [[10, 11, 12, end], [13, 14, end, 15], [16, 17, 18, 0]]
+    assert inputs["positions"].tolist() == [[0, 1, 2, 0], [0, 1, 0, 1], [0, 1, 2, 0]]
+    assert labels.tolist() == [[11, 12, end, 13], [14, end, 15, 16], [17, 18, end, -100]]
+    joined = CausalLM().batches(corpus, tokenizer, 3, 4, shuffle=False)
+    assert "positions" not in next(joined.epoch())[0]
+    assert joined.fingerprint() != whole.fingerprint()
+    # Without end tokens nothing tells the first token of a document.
+    whole.end_token_id = None
+    inputs, labels = whole.batch(whole.stream(0), np.arange(2), None)
+    assert inputs["token_ids"].tolist() == [[10, 11, 12, 13], [14, 15, 16, 17]]
+    assert inputs["positions"].tolist() == [[0, 1, 2, 0], [0, 0, 1, 2]]
+    assert labels.tolist() == [[11, 12, -100, 14], [-100, 16, 17, 18]]
+    # That of a row's last label neither: here a row ends with the document.
+    whole.max_length = 3
+    inputs, labels = whole.batch(whole.stream(0), np.arange(2), None)
+    assert inputs["token_ids"].tolist() == [[10, 11, 12], [13, 14, 15]]
+    assert inputs["positions"].tolist() == [[0, 1, 2], [0, 1, 0]]
+    assert labels.tolist() == [[11, 12, -100], [14, -100, 16]]
+    assert inputs["next_token_ids"].tolist() == labels.tolist()
+
+
+def test_a_memory_and_other_families_are_no_match_for_documents_apart():
+    with pytest.raises(InputError, match="does not go with a memory"):
+        CausalLM(memory=True, packing="masked").check(GPT2, None)
+    with pytest.raises(InputError, match="packing=masked does not fit the family transformerxl"):
+        CausalLM(packing="masked").check(XL, None)

@@ -104,5 +104,5 @@ def test_masked_lm_of_a_corpus_reads_each_token_once():
             ids[np.nonzero(real)[0], inputs["masked_positions"][real]] = labels[real]
             found += ids[ids > MASK].tolist()
         assert sorted(found) == [*range(10, 55), 60]
-    lines = MaskedLM(packed=False).batches(corpus, NUMBERED, 2, 12)
+    lines = MaskedLM(packing="sentences").batches(corpus, NUMBERED, 2, 12)
     assert sorted(lines.lengths.tolist()) == [3, 5, 7, 9, 12, 12, 12]

@@ -12,7 +12,7 @@ def make_corpus(count, size, first):
     return Corpus.from_documents(documents)
 
 
-def test_documents_come_in_shares_by_weight():
+def test_documents_come_in_shares_by_weight(caplog):
     corpora = [make_corpus(100, 10, 0), make_corpus(40, 5, 1000)]
     plain = MixedCorpus(corpora)
     assert len(plain) == 140 and plain.token_counts.tolist() == [10] * 100 + [5] * 40
@@ -32,6 +32,13 @@ def test_documents_come_in_shares_by_weight():
         mixed.document(167)
     # A third of the weight is four times as much of the small corpus as of the large one's pass.
     assert len(MixedCorpus(corpora, [1, 2])) == 100 + 400
+    # A tiny weight makes a long pass of the rest: 1,000 tokens once, 200 tokens 5,000 times.
+    caplog.clear()
+    assert len(MixedCorpus(corpora, [1, 1000])) == 100 + 40 * 5000
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    message = record.getMessage()
+    assert "are read 1, 5e+03 times in a pass, which so has 834 times their tokens" in message
 
 
 def test_weights_are_part_of_the_fingerprint():

@@ -64,6 +64,9 @@ def test_losses_by_hand():
         "accuracy": [2, 3],
         "precision": [1, 2],
         "recall": [1, 1],
+        # The replaced token's log 3 is above one kept token's 0, and below the other's log 7.
+        "auc": [1, 2],
+        "replaced_share": [1, 3],
     }
 
 
@@ -213,6 +216,36 @@ def test_differences_start_at_zero_and_are_what_the_discriminator_learns(no_grap
         np.testing.assert_allclose(a, b, atol=1e-6)
 
 
+def test_a_discriminator_learns_texts_by_heart(tokenizer):
+    """It finds replaced tokens at places that were not masked in training."""
+    keras.utils.set_random_seed(1)
+    ids = np.random.default_rng(0).integers(6, tokenizer.vocabulary_size, (24, 8))
+    corpus = Corpus.from_documents([[row] for row in ids.tolist()])
+    config = dataclasses.replace(
+        CONFIGS["electra"],
+        vocabulary_size=tokenizer.vocabulary_size,
+        hidden_dim=64,
+        intermediate_dim=256,
+        embedding_dim=64,
+        initializer_range=0.05,
+    )
+    # A small generator, which does not learn them first, and leaves much to find.
+    objective = ReplacedTokens(share=0.4, generator_size=0.1)
+    trained = objective.trained(objective.build(config))
+    batches = objective.batches(corpus, tokenizer, 24, 10, seed=1)
+    fitted = compiled(trained, objective, keras.optimizers.Adam(2e-3, global_clipnorm=1.0))
+    for epoch in range(300):
+        for inputs, labels in batches.epoch(epoch):
+            fitted.train_on_batch(inputs, labels)
+    sums = np.zeros((2, 2))
+    for epoch in range(1000, 1010):
+        for inputs, labels in batches.epoch(epoch):
+            scores = objective.scores(labels, trained(inputs))
+            sums += [[float(x) for x in scores[key]] for key in ("auc", "replaced_share")]
+    auc, share = sums[:, 0] / sums[:, 1]
+    assert auc > 0.75 and share > 0.2, (auc, share)
+
+
 @pytest.mark.parametrize("name", ["electra", "deberta", "deberta_v3"])
 def test_training_changes_both_models_and_saves_them_whole(name, tokenizer, tmp_path, no_graphs):
     objective = ReplacedTokens(share=0.4)
@@ -339,3 +372,21 @@ def test_bad_arguments_are_refused(tokenizer):
     bare = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"])
     with pytest.raises(InputError, match=r"The tokenizer has no \[MASK\] \(nor <mask>\), so"):
         objective.check(CONFIGS["electra"], bare)
+
+
+def test_documents_of_a_row_are_told_apart_by_both_models():
+    objective = ReplacedTokens(packing="masked")
+    trained = objective.trained(objective.build(CONFIGS["deberta_v3"], packed=True))
+    inputs, _, _ = make_batch(rows=1, length=9, masked=2)
+    inputs["positions"] = np.array([[0, 1, 2, 3, 4, 0, 1, 2, 3]], "int32")
+    inputs["masked_positions"] = np.array([[2, 7]], "int32")
+    inputs["masked_ids"] = inputs["token_ids"][:, [2, 7]]
+    inputs["padding_mask"][:] = 1
+    other = inputs | {"token_ids": np.where(np.arange(9) == 8, 6, inputs["token_ids"])}
+    before, after = trained(inputs), trained(other)
+    for name, parts in (
+        ("generator_logits", [slice(1), slice(1, 2)]),
+        ("logits", [slice(5), slice(5, 9)]),
+    ):
+        first, second = (np.abs(before[name] - after[name])[:, part].max() for part in parts)
+        assert first < 1e-6 and second > 1e-3, name

@@ -16,7 +16,7 @@ CORPUS = Corpus.from_documents(
 
 
 @pytest.mark.parametrize(
-    ("sizes", "room", "packed", "ends"),
+    ("sizes", "room", "filled", "ends"),
     [
         ([2, 3, 1], 5, True, [5, 6]),
         ([2, 3, 1], 6, True, [6]),
@@ -29,8 +29,8 @@ CORPUS = Corpus.from_documents(
         ([], 5, True, []),
     ],
 )
-def test_segments_end_at_sentences_or_at_the_maximum_length(sizes, room, packed, ends):
-    assert stretch_ends(sizes, room, packed) == ends
+def test_segments_end_at_sentences_or_at_the_maximum_length(sizes, room, filled, ends):
+    assert stretch_ends(sizes, room, filled) == ends
 
 
 def test_segments_are_templated_and_batched():
@@ -47,7 +47,7 @@ def test_segments_are_templated_and_batched():
     batches = LengthBatches(segments, 2, shuffle=True, seed=1)
     ids = np.concatenate([b["token_ids"].ravel() for (b,) in batches.epoch(1)])
     assert sorted(ids[ids > 9]) == CORPUS.token_ids.tolist()
-    lines = Segments.from_corpus(CORPUS, TEMPLATE, max_length=7, packed=False)
+    lines = Segments.from_corpus(CORPUS, TEMPLATE, max_length=7, filled=False)
     assert lines.lengths.tolist() == [4, 5, 3, 7, 6, 6]
     other = Segments.from_corpus(Corpus.from_documents([[[10, 11]]]), TEMPLATE, 7)
     prints = {LengthBatches(s, 2).fingerprint() for s in (segments, lines, other)}

@@ -103,7 +103,7 @@ def test_the_real_sentences_are_in_one_split_and_the_everyday_ones_in_none():
         demo_data.checked_package(folder, demo_data.TEXT_PACKAGE)
     )
     assert len(rated) == 10605 + 3708 + 4200
-    splits = demo_data.split_sentences(rated, demo.LONGEST)
+    splits = demo_data.split_sentences(rated, demo_data.LONGEST)
     found = [{letters(text) for text, _ in examples} for examples in splits.values()]
     assert [len(texts) for texts in found] == [len(examples) for examples in splits.values()]
     assert len(set.union(*found)) == sum(map(len, found))

@@ -20,8 +20,13 @@ from tfnlp.text import load_tokenizer
 def test_a_recurrent_classifier_from_scratch_reads_both_ways(corpus, run, tmp_path):
     flags = [*corpus, "--family=gru", "--bidirectional", "--num_layers=1", "--hidden_dim=32"]
     flags += ["--vocabulary_size=300", "--learning_rate=1e-2", "--epochs=8", "--batch_size=16"]
-    run("finetune_classifier", *flags, f"--output_dir={tmp_path}/run")
-    losses = [json.loads(line)["loss"] for line in (tmp_path / "run/metrics.jsonl").open()]
+    seen = f"--further_dev=seen={corpus[0].removeprefix('--train=')}"
+    run("finetune_classifier", *flags, seen, f"--output_dir={tmp_path}/run")
+    metrics = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").open()]
+    losses = [epoch["loss"] for epoch in metrics]
+    assert metrics[-1]["val_seen_loss"] < losses[-1] and metrics[-1]["val_accuracy"] > 0.5
+    figures = json.loads((tmp_path / "run/figures.json").read_text())
+    assert figures["dev_seen_accuracy"] > figures["dev_seen_baseline_accuracy"]
     assert losses[0] > 0.6 and losses[-1] < 0.5
     config = read_config(tmp_path / "run/best")
     assert (config.cell, config.bidirectional, config.num_layers) == ("gru", True, 1)

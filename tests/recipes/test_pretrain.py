@@ -35,11 +35,11 @@ SMALL = ("--num_layers=1", "--hidden_dim=16", "--num_heads=2", "--vocabulary_siz
 FLAGS = ("--batch_size=8", "--max_length=32", "--learning_rate=1e-3")
 # Their flags, and the losses that are logged apart.
 OBJECTIVES = {
-    "masked_lm": (["--masked_units=words"], ()),
+    "masked_lm": (["--masked_units=words", "--packing=masked"], ()),
     "next_sentence": ([], ("masked_lm_loss", "next_sentence_loss")),
     "sentence_order": (["--family=albert"], ("masked_lm_loss", "sentence_order_loss")),
     "replaced_tokens": (
-        ["--family=electra", "--generator_size=0.5"],
+        ["--family=electra", "--generator_size=0.5", "--packing=joined"],
         ("generator_loss", "discriminator_loss"),
     ),
     "permutation_lm": (["--family=xlnet", "--memory_length=8"], ()),
@@ -64,11 +64,13 @@ def test_every_objective(objective, texts, run, tmp_path):
     flags, losses = OBJECTIVES[objective]
     flags = [f"--objective={objective}", *flags, *SMALL, *FLAGS, "--steps_per_epoch=4"]
     flags += [f"--corpus={texts}/corpus.txt", f"--dev={texts}/dev.txt", "--epochs=2"]
+    flags += [f"--further_dev=both={texts}/dev.txt,both={texts}/corpus.txt"]
     run("pretrain", *flags, f"--output_dir={tmp_path}/run")
     metrics = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").open()]
     assert len(metrics) == 2
     for name in ("loss", *losses):
-        assert metrics[1][name] < 60 and f"val_{name}" in metrics[1]
+        assert metrics[1][name] < 60
+        assert metrics[1][f"val_{name}"] != metrics[1][f"val_both_{name}"]
     assert read_head(tmp_path / "run/best") is not None
     if objective == "permutation_lm":
         # Pieces of unigram are learned otherwise each time: those of the run are kept.
@@ -221,6 +223,15 @@ def test_bad_flags_of_a_model_from_scratch_are_told_before_tensorflow_is_importe
         "--corpus_weights=1,2": "--corpus_weights=1,2 must be 1 positive numbers, one for each",
         "--corpus_weights=0": "--corpus_weights=0 must be 1 positive numbers",
         "--corpus_weights=a": "--corpus_weights=a must be numbers with commas between",
+        f"--further_dev=a={texts}/dev.txt": "has no effect without --dev; give it",
+        f"--further_dev={texts}/dev.txt": "must be NAME=FILE, with a name of letters",
+        "--objective=causal_lm --family=gpt2 --packing=separate": "use one of joined, masked",
+        "--objective=causal_lm --packing=masked --memory_length=4": (
+            "--memory_length=4 has no effect beside --packing=masked, where documents"
+        ),
+        "--objective=causal_lm --family=lstm --packing=masked": (
+            "--packing=masked does not fit the family recurrent, which would see other documents"
+        ),
         "--num_heads=3": "--num_heads=3 does not divide --hidden_dim=256",
         "--objective=masked_lm --masked_share=0.2": "",
     }

@@ -27,6 +27,12 @@ def test_vectors_are_trained_and_scored(graph, run, tmp_path):
     scores = json.loads((folder / "figures.json").read_text())
     assert f"mrr {scores['mrr']:.4f}" in trained
     assert len((folder / "dev.tsv").read_text().splitlines()) == 2
+    flags.append(f"--output_dir={folder}")
+    done = run("train_graph_vectors", *flags)
+    assert "is complete; nothing to train" in done.stderr and done.stdout == trained
+    other = run("train_graph_vectors", *flags, "--dim=6", status=2)
+    assert "holds another run: there --dim is 8, here 6" in other.stderr
+    assert run("train_graph_vectors", *flags, "--overwrite").stdout == trained
     flags = [f"--vectors_dir={folder}", f"--test={folder / 'dev.tsv'}"]
     known = f"--known={folder / 'train.tsv'}"
     assert run("evaluate_graph_vectors", *flags, known).stdout == trained

@@ -22,7 +22,7 @@ def batches(tokenizer, tmp_path_factory):
     (folder / "a.txt").write_text("\n".join(drawn_documents(60)), encoding="utf-8")
     prepare_corpus([folder / "a.txt"], tokenizer, folder / "corpus", by_lines())
     corpus = open_corpus(folder / "corpus", tokenizer)
-    made = MaskedLM(packed=False).batches(corpus, tokenizer, 5, 16)
+    made = MaskedLM(packing="sentences").batches(corpus, tokenizer, 5, 16)
     assert len(made) == 31
     return FixedStepEpochs(made, 40)
 

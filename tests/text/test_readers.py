@@ -261,6 +261,26 @@ def test_parquet_is_read_as_json_is(tmp_path, monkeypatch):
     parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     with pytest.raises(InputError, match="example 3: field 'sentence' must be a text or a num"):
         read_examples(path)
-    path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(InputError, match=r"a\.parquet is no whole Parquet file \("):
-        read_examples(path)
+    parquet.write_table(pyarrow.Table.from_pylist(rows[:2] * 3), path, row_group_size=4)
+    assert list(read_every_text(path, "meta.who")) == ["영화"] * 6
+    packed = tmp_path / "a.parquet.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert list(read_every_text(packed, "meta.who")) == ["영화"] * 6
+    for broken in (packed, path):
+        broken.write_bytes(broken.read_bytes()[:-9])
+        with pytest.raises(InputError, match=rf"{broken.name} is no whole Parquet file \("):
+            read_examples(broken)
+
+
+def test_parquet_is_a_stream_of_groups_of_rows(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs tfnlp[parquet]")
+    import pyarrow
+
+    table = pyarrow.table({"sentence": [f"{i} {'x' * 1000}" for i in range(8000)]})
+    parquet.write_table(table, tmp_path / "a.parquet", row_group_size=500, compression="none")
+    total, before, held = table.nbytes, pyarrow.total_allocated_bytes(), 0
+    texts = read_every_text(tmp_path / "a.parquet", "sentence")
+    for number, text in enumerate(texts):
+        assert text == table["sentence"][number].as_py()
+        held = max(held, pyarrow.total_allocated_bytes() - before)
+    assert number == 7999 and held < total / 4

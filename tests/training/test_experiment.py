@@ -28,7 +28,7 @@ class Recorded(Experiment):
     def fit(self):
         self.calls.append(f"fit {self.trainer}")
 
-    evaluate_dev = save = fingerprints = None
+    save = fingerprints = None
 
     def evaluate(self):
         return {"accuracy": 1.0}
@@ -50,3 +50,10 @@ def test_an_experiment_encodes_builds_fits_evaluates_and_reports():
 def test_unknown_options_are_refused():
     with pytest.raises(TypeError, match="teacher"):
         Recorded("task", "model", "tokenizer", Splits([], [], 16), None, None, teacher=1)
+
+
+def test_splits_are_those_of_their_parts():
+    splits = Splits([1], [2], 16, [3], {"web": [4]})
+    parts = splits.parts()
+    assert parts == {"train": [1], "dev": [2], "dev_web": [4], "test": [3]}
+    assert Splits.from_parts(parts, 16) == splits

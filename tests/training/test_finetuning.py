@@ -53,9 +53,8 @@ def test_the_best_epoch_on_dev_is_reported_and_test_is_scored_by_itself(
     model = build_model(one_layer, "classifier", 2)
     config = TrainingConfig(epochs=3, batch_size=4, learning_rate=1e-2)
     run = RunFolder(tmp_path / "run", {})
-    figures = FineTuning(
-        task, model, tokenizer, Splits(TRAIN, DEV, 16, TEST), config=config, run=run
-    ).run_all()
+    data = Splits(TRAIN, DEV, 16, TEST)
+    figures = FineTuning(task, model, tokenizer, data, config=config, run=run).run_all()
     assert [examples for examples, _ in task.calls] == [DEV, DEV, DEV, DEV, TEST]
     assert [m["val_accuracy"] for m in run.metrics()] == [0.5, 0.9, 0.4]
     by_epoch = [logits for _, logits in task.calls[:3]]
@@ -71,6 +70,39 @@ def test_the_best_epoch_on_dev_is_reported_and_test_is_scored_by_itself(
     inputs = {key: np.array(value) for key, value in inputs.items()}
     shares = [np.abs(np.asarray(m(inputs)["logits"])) for m in (best, last)]
     assert np.abs(shares[0] - shares[1]).max() > 0.01
+
+
+def test_further_dev_sets_are_scored_and_select_nothing(one_layer, tokenizer, tmp_path):
+    model = build_model(one_layer, "classifier", 2)
+    # By turns of both sets in each epoch, then of the best epoch, and of the test.
+    task = Scripted([0.5, 0.1, 0.9, 0.2, 0.4, 0.3])
+    config = TrainingConfig(epochs=3, batch_size=4, learning_rate=1e-2)
+    run, data = RunFolder(tmp_path / "run", {}), Splits(TRAIN, DEV, 16, further_dev={"web": TEST})
+    figures = FineTuning(task, model, tokenizer, data, config=config, run=run).run_all()
+    assert [examples for examples, _ in task.calls] == [DEV, TEST] * 4
+    assert [m["val_accuracy"] for m in run.metrics()] == [0.5, 0.9, 0.4]
+    assert [m["val_web_accuracy"] for m in run.metrics()] == [0.1, 0.2, 0.3]
+    assert all(m["val_web_loss"] > 0 for m in run.metrics())
+    logits = [logits for _, logits in task.calls]
+    for name, reported, best in zip(("dev", "dev_web"), logits[6:], logits[2:4], strict=True):
+        np.testing.assert_allclose(reported, best, atol=1e-5)
+        assert figures[f"{name}_accuracy"] == pytest.approx(reported.mean())
+    card = (run.path / "README.md").read_text()
+    assert f"| dev web accuracy | {figures['dev_web_accuracy']:.4f} |" in card
+
+
+def test_figures_of_two_dev_sets_by_one_name_are_refused(one_layer, tokenizer, tmp_path):
+    class Scored(Scripted):
+        def score_predictions(self, examples, predictions):
+            return {"f1": 0.5, "macro_f1": 0.25, "accuracy": 0.5}
+
+    # Both have a `val_macro_f1`, which might select the best epoch.
+    data = Splits(TRAIN, DEV, 16, further_dev={"macro": TEST})
+    model, run = build_model(one_layer, "classifier", 2), RunFolder(tmp_path / "run", {})
+    config = TrainingConfig(epochs=1, batch_size=4)
+    experiment = FineTuning(Scored([]), model, tokenizer, data, config=config, run=run)
+    with pytest.raises(InputError, match="further_dev=macro has a figure val_macro_f1, as"):
+        experiment.run_all()
 
 
 def test_other_examples_or_another_model_are_noticed_on_resuming(one_layer, tokenizer, tmp_path):

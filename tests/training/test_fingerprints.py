@@ -47,6 +47,9 @@ def test_fingerprints_tell_apart_all_that_decides_the_batches():
     assert len({batches.inputs_fingerprint() for batches in made}) == 4
 
 
+FIELDS = [("size", int), ("rate", float, dataclasses.field(default=0.0))]
+
+
 def test_fingerprints_of_examples_and_models(tiny_config):
     values = [None, "a", ["a"], {"a": 1}, {"a": 1.0}, ["a", "b"], ["ab"], tiny_config, "\ud800"]
     values += [dataclasses.replace(tiny_config, dropout=0.2), np.array([1, 2])]
@@ -57,6 +60,11 @@ def test_fingerprints_of_examples_and_models(tiny_config):
     assert len({content_fingerprint([array]) for array in arrays}) == len(arrays)
     assert content_fingerprint(object()) == content_fingerprint(object())
     assert content_fingerprint(dataclasses.replace(tiny_config)) == found[7]
+    # A field that a later version adds, until it is set; the class counts.
+    versions = [dataclasses.make_dataclass("Config", fields) for fields in (FIELDS[:1], FIELDS)]
+    first, second = (content_fingerprint(version(3)) for version in versions)
+    assert first == second != content_fingerprint(versions[1](3, 0.5))
+    assert first != content_fingerprint(dataclasses.make_dataclass("Other", FIELDS[:1])(3))
     model = two_layers("ab")
     before = model_fingerprint(model)
     assert model_fingerprint(model) == before

@@ -160,7 +160,7 @@ def test_the_loss_on_dev_is_the_mean_over_the_tokens_of_all_batches():
     encodings = [Encoding(row, [0] * len(row), truncated=False) for row in ids]
     tags = [[token % 3 for token in row] for row in ids]
     batches = LengthBatches(encodings, 2, tags)
-    _, loss = evaluator(model, task, batches)()
+    _, loss = evaluator(model, task, batches.signature())(batches)
     row, tags = np.concatenate(ids), np.concatenate(tags)
     scores = model({key: row[None] for key in keys})["logits"][0]
     each = keras.losses.sparse_categorical_crossentropy(tags, scores, from_logits=True)

@@ -30,13 +30,13 @@ def test_the_best_epochs_are_kept_and_the_ousted_deleted(tmp_path):
     assert kept.due(28) and not kept.due(21)
 
 
-def train(folder, text_config, stop_after=None):
+def train(folder, text_config, stop_after=None, keep_every=5):
     """A run of 3 epochs of 7 batches, whose epochs have given scores."""
     keras.utils.set_random_seed(0)
     batches = make_batches(text_config.vocabulary_size)
     model = build_model(text_config, "classifier", 2)
     trainer = FineTuner(model, Classification(["a", "b"]))
-    config = dataclasses.replace(CONFIG, keep_every=5, keep_best=1, ema_decay=0.5)
+    config = dataclasses.replace(CONFIG, keep_every=keep_every, keep_best=1, ema_decay=0.5)
     compile_model(config, trainer, len(batches))
     run = RunFolder(folder, {})
     with killed_after(stop_after):
@@ -53,7 +53,7 @@ def train(folder, text_config, stop_after=None):
     return run
 
 
-def test_kept_models_load_and_are_those_of_a_killed_run(tmp_path, one_layer, no_graphs):
+def test_kept_models_load_and_are_those_of_a_killed_run(tmp_path, one_layer, no_graphs, caplog):
     whole = train(tmp_path / "whole", one_layer)
     names = sorted(path.name for path in whole.checkpoints.iterdir())
     assert names == ["step_10", "step_14", "step_15", "step_20", "step_5"]
@@ -70,6 +70,9 @@ def test_kept_models_load_and_are_those_of_a_killed_run(tmp_path, one_layer, no_
     )
     for a, b in zip(best, kept, strict=True):
         np.testing.assert_array_equal(a, b)
+    caplog.clear()
+    train(tmp_path / "whole", one_layer, keep_every=22)
+    assert "keep_every=22 is more than the 21 steps of the training: no model" in caplog.text
     anew = RunFolder(tmp_path / "whole", {}, overwrite=True)  # they are files of a run
     with anew.alone():
         anew.start()

@@ -55,7 +55,7 @@ def test_trains_logs_each_loss_and_saves_each_model(tmp_path, tokenizer):
     corpora = make_corpus(tokenizer), make_corpus(tokenizer, 10, 1)
     dev = objective.batches(corpora[1], *size, shuffle=False)
     run = RunFolder(tmp_path / "run", {"seed": 0})
-    data = Splits(*corpora, max_length=LENGTH)
+    data = Splits(*corpora, max_length=LENGTH, further_dev={"seen": corpora[0]})
     figures = Pretraining(objective, models, tokenizer, data, config=config, run=run).run_all()
     metrics = run.metrics()
     for m in metrics:
@@ -64,6 +64,7 @@ def test_trains_logs_each_loss_and_saves_each_model(tmp_path, tokenizer):
             generator, discriminator = losses
             assert m[f"{part}loss"] == pytest.approx(generator + 50 * discriminator, rel=1e-5)
     assert metrics[-1]["loss"] < 0.8 * metrics[0]["loss"]
+    assert figures["val_seen_loss"] == metrics[-1]["val_seen_loss"] != metrics[-1]["val_loss"]
     assert figures["steps"] == 6 * 7 and figures["texts"] == 26
     for name, folder in (("discriminator", run.best), ("generator", run.path / "generator")):
         loaded = load_model(folder, models[name].head)

@@ -19,6 +19,8 @@ def test_warm_ups_are_the_papers_shares():
         "bert_base": (10_000, 1_000_000),
         "roberta_base": (24_000, 500_000),
         "roberta_large": (30_000, 500_000),
+        "deberta_v3_base": (10_000, 1_000_000),
+        "xlnet_large": (40_000, 500_000),
         "electra_base": (10_000, 766_000),
         "electra_large": (10_000, 400_000),
         "albert": (3_125, 125_000),

@@ -171,6 +171,18 @@ def test_a_run_keeps_the_name_of_what_it_was_made_from(copy, tmp_path, caplog):
     assert RunFolder(copy, given).flags == given
 
 
+def test_a_flag_that_an_earlier_version_lacked_counts_as_its_default(copy):
+    old, new = {"epochs": 2, "seed": 0}, {"epochs": 2, "seed": 0, "dropped": [0.5]}
+    run = RunFolder(copy, new, defaults={"dropped": (0.5,), "seed": 7})
+    run.start()
+    assert json.loads((copy / "flags.json").read_text()) == new
+    write_json(copy / "flags.json", old)
+    with pytest.raises(InputError, match=r"there `dropped` is '0.25', here '0.5'"):
+        RunFolder(copy, new, defaults={"dropped": [0.25]})
+    with pytest.raises(InputError, match=r"there `dropped` is None, here '0.5'"):
+        RunFolder(copy, new)
+
+
 def test_a_second_run_in_a_folder_is_refused(tmp_path):
     """Also by a process of its own, which frees the folder when it is killed."""
     RunFolder(tmp_path / "run", {"seed": 0}).start()

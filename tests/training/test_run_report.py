@@ -59,6 +59,11 @@ def test_the_card_tells_the_model_that_was_trained(tmp_path):
     plot = "\n![Loss and score by epoch](curves.png)\n"
     assert (run.best / "README.md").read_text() == card.replace(f"{plot}\n", "\n", 1)
     assert plot in card
+    page = (run.path / "report.html").read_text(encoding="utf-8")
+    assert "default-src 'none'" in page and page.count("<svg") == 1
+    assert '<tr><th scope="row">dev accuracy</th><td>0.7500</td><td>0.5000</td></tr>' in page
+    assert '<tr><th scope="row">2</th><td>0.5</td><td>0.5</td></tr>' in page  # of an epoch
+    assert '<tr><th scope="row">hidden_dim</th><td>8</td></tr>' in page
     for line in ("family | bert", "num_layers | 6", "hidden_dim | 8", "max_length | 512"):
         assert f"\n| {line} |\n" in model
     assert "| parameters | 1,234 |" in card

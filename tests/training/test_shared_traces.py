@@ -70,6 +70,9 @@ def test_blocks_of_one_kind_are_traced_once(traced, monkeypatch):
     [
         lambda block: setattr(block, "trainable", False),
         lambda block: setattr(block.attention_dropout_layer, "rate", 0.5),
+        lambda block: setattr(block.feed_forward, "dtype_policy", keras.DTypePolicy("bfloat16")),
+        lambda block: setattr(block, "recompute", True),
+        lambda block: setattr(block.feed_forward, "activity_regularizer", keras.regularizers.L2()),
     ],
 )
 def test_blocks_that_compute_otherwise_are_kinds_of_their_own(traced, change):

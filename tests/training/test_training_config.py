@@ -186,6 +186,10 @@ def test_a_config_gives_warm_up_decay_and_clipping():
         ({"optimizer": "sgd"}, "optimizer=sgd is unknown; use one of adamw, lamb, muon"),
         ({"end_rate_share": 0.1, "schedule": "constant"}, "end_rate_share=0.1 has no effect on"),
         ({"max_steps": 0}, "max_steps=0 must be at least 1"),
+        (
+            {"max_steps": 9, "warmup_steps": 10},
+            "warmup_steps=10 is more than max_steps=9, so that the rate",
+        ),
         ({"epsilon": -1.0}, "epsilon=-1.0 must be at least 0"),
         ({"ema_decay": 1.0}, "ema_decay=1.0 must be below 1"),
         ({"layer_decay": 0.0}, "layer_decay=0.0 must be above 0"),

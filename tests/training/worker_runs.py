@@ -79,10 +79,10 @@ def train(strategy, folder, writes, config=CONFIG, kill_at=None, number=signal.S
     if kill_at is not None:
         kill_at_step(trained, kill_at, number)
     run = RunFolder(folder, {}, writes=writes)
-    run_on_dev = evaluator(model, task, dev)
+    run_on_dev = evaluator(model, task, dev.signature())
 
     def evaluate():
-        outputs, loss = run_on_dev()
+        outputs, loss = run_on_dev(dev)
         accuracy = np.mean(np.argmax(outputs["logits"], 1) == dev.labels)
         return {"val_loss": loss, "val_accuracy": float(accuracy)}
 

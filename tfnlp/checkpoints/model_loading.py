@@ -39,7 +39,7 @@ def load_model(folder, head=None, num_classes=None, **options):
         head: None for the encoder alone, or one of `tfnlp.models.HEADS`. Where the folder has
             no such head, it starts from fresh weights.
         num_classes: of a new head; as many as the folder's where None.
-        options: `hidden_states`, `attention_scores`, `attention_projections`, `memory`,
+        options: `hidden_states`, `attention_scores`, `attention_projections`, `memory`, `packed`,
             `block_size` and `dtype`, as `build_model` takes them.
 
     Returns:

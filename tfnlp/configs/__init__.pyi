@@ -7,6 +7,7 @@ from .base_config import BaseConfig as BaseConfig
 from .base_config import Pooling as Pooling
 from .base_config import TextConfig as TextConfig
 from .base_config import check_head as check_head
+from .base_config import check_packing as check_packing
 from .base_config import family_name as family_name
 from .bert_config import BertConfig as BertConfig
 from .bert_config import RobertaConfig as RobertaConfig

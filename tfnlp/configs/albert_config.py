@@ -25,6 +25,7 @@ class AlbertConfig(TextConfig):
 
     model_type: ClassVar[str] = "albert"
     pooling: ClassVar[Pooling] = Pooling("first", "tanh", pretrained=True)
+    packs_documents: ClassVar[bool] = True
     any_head_dim: ClassVar[bool] = True
     dropout_after: ClassVar[tuple] = ("attention",)
     pretrained_on_pairs: ClassVar[bool] = True

@@ -70,6 +70,8 @@ class BaseConfig:
     recurrent: ClassVar[bool] = False
     # True if it is a transformer, whose blocks attend.
     attends: ClassVar[bool] = True
+    # True if a row may hold several documents, each of which sees itself alone.
+    packs_documents: ClassVar[bool] = False
     # True if it gives a vector of the whole text alone, and so has heads for whole texts alone.
     whole_texts: ClassVar[bool] = False
     # Largest norm of the weights of each class in a classifier's last layer; None for any.
@@ -210,3 +212,12 @@ def check_head(config, head, num_classes=None):
         )
     if head in ("classifier", "tagger") and not num_classes:
         raise InputError(f"num_classes={num_classes} must be at least 1 for head={head!r}.")
+
+
+def check_packing(config):
+    """Raise an InputError for a family that would see other documents of a packed row."""
+    if not config.packs_documents:
+        raise InputError(
+            f"packing=masked does not fit the family {family_name(config)}, which would see "
+            "other documents of a row; give another packing, or another model."
+        )

@@ -15,6 +15,7 @@ class BertConfig(TextConfig):
 
     model_type: ClassVar[str] = "bert"
     pooling: ClassVar[Pooling] = Pooling("first", "tanh", pretrained=True)
+    packs_documents: ClassVar[bool] = True
     any_head_dim: ClassVar[bool] = True
     pretrained_on_pairs: ClassVar[bool] = True
 
@@ -33,6 +34,7 @@ class RobertaConfig(TextConfig):
 
     model_type: ClassVar[str] = "roberta"
     pooling: ClassVar[Pooling] = Pooling("first", "tanh", pretrained=True, dropout_before=True)
+    packs_documents: ClassVar[bool] = True
     any_head_dim: ClassVar[bool] = True
 
     @property

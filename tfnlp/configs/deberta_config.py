@@ -29,6 +29,7 @@ class DebertaConfig(TextConfig):
 
     model_type: ClassVar[str] = "deberta"
     pooling: ClassVar[Pooling] = Pooling("first", "gelu")
+    packs_documents: ClassVar[bool] = True
     shares_embeddings: ClassVar[bool] = True
     discriminator_norm: ClassVar[bool] = True
 
@@ -66,3 +67,8 @@ class DebertaV2Config(DebertaConfig):
     convolution_activation: str = "tanh"
 
     model_type: ClassVar[str] = "deberta-v2"
+
+    @property
+    def packs_documents(self):
+        """True without a convolution, which would read across documents."""
+        return not self.convolution_size

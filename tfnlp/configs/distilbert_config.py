@@ -21,6 +21,7 @@ class DistilBertConfig(TextConfig):
 
     model_type: ClassVar[str] = "distilbert"
     pooling: ClassVar[Pooling] = Pooling("first", "relu")
+    packs_documents: ClassVar[bool] = True
     any_head_dim: ClassVar[bool] = True
     dropout_after: ClassVar[tuple] = ("feed_forward",)
 

@@ -23,6 +23,7 @@ class ElectraConfig(TextConfig):
 
     model_type: ClassVar[str] = "electra"
     pooling: ClassVar[Pooling] = Pooling("first", "gelu", dropout_before=True)
+    packs_documents: ClassVar[bool] = True
     any_head_dim: ClassVar[bool] = True
     shares_embeddings: ClassVar[bool] = True
 

@@ -23,6 +23,7 @@ class GptConfig(TextConfig):
     model_type: ClassVar[str] = "openai-gpt"
     pooling: ClassVar[Pooling] = Pooling("last", None, bare=True)
     language_model: ClassVar[str] = "causal_lm"
+    packs_documents: ClassVar[bool] = True
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,6 +27,7 @@ class KnowledgeBertConfig(BertConfig):
     num_knowledge_layers: int = 2
 
     model_type: ClassVar[str] = "knowledge_bert"
+    packs_documents: ClassVar[bool] = False
     reads_entities: ClassVar[bool] = True
 
     def __post_init__(self):

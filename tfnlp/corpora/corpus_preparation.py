@@ -1,18 +1,16 @@
-"""Parallel tokenisation of large text files into a corpus on disk."""
+"""Tokenisation of large text files into a corpus on disk, shard by shard."""
 
-import collections
-import concurrent.futures
-import contextlib
 import dataclasses
+import functools
 import hashlib
-import multiprocessing
-import multiprocessing.connection
+import itertools
 import os
 import pathlib
-import signal
-import threading
+
+import numpy as np
 
 from tfnlp.corpora.documents import DOCUMENTS, SENTENCES, find_files, read_documents
+from tfnlp.corpora.file_ranges import as_file, plan_ranges
 from tfnlp.corpora.shards import (
     ARRAYS,
     MANIFEST,
@@ -25,10 +23,11 @@ from tfnlp.corpora.shards import (
 )
 from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import make_folder, read_json, write_json
+from tfnlp.utils.files import atomic_replace, make_folder, read_json, write_json
 from tfnlp.utils.locks import held_alone
 from tfnlp.utils.progress import progress_bar
 from tfnlp.utils.settings import check_settings, setting
+from tfnlp.utils.shard_work import in_processes
 
 # The settings of an unfinished corpus.
 SETTINGS = "settings.json"
@@ -42,7 +41,8 @@ class CorpusSettings:
         documents, text_column: as in `read_documents`.
         sentences: as in `encode_documents`.
         deduplicate: whether to drop a document that equals an earlier one up to white space.
-        shard_mb: the megabytes of UTF-8 text in a shard; the last document may exceed it.
+        shard_mb: the megabytes of a file in a shard, see `plan_ranges`; its last document may
+            exceed them.
 
     Raises:
         InputError: if a value is unknown, or `shard_mb` is below 1e-6.
@@ -52,20 +52,19 @@ class CorpusSettings:
     sentences: str = setting("split", "Separator of sentences.", choices=SENTENCES)
     text_column: str = "sentence"
     deduplicate: bool = False
-    shard_mb: float = setting(8, "Megabytes of text in a shard.", low=1e-6)
+    shard_mb: float = setting(8, "Megabytes of the files in a shard.", low=1e-6)
 
     def __post_init__(self):
         check_settings(self)
 
 
-def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1):
+def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1, each=None):
     """Prepare a corpus in a folder that `ShardedCorpus` opens.
 
-    This process reads the texts and removes duplicates; worker processes tokenise them shard by
-    shard. Each shard is written atomically, so a killed preparation resumes at the missing shards
-    when it is called again. The files are identical byte for byte, whether it is resumed or not
-    and for any number of processes. Memory holds the texts of one shard more than there are
-    processes, and some 100 bytes a document for duplicates.
+    Each shard is made from a range of the files alone and written atomically, so a killed
+    preparation resumes at the missing shards when it is called again. The files are identical byte
+    for byte, whether it is resumed or not and whoever makes the shards. To leave out duplicates,
+    the files are read once more before, and memory takes some 100 bytes a document.
 
     Args:
         paths: text files, or patterns as in `find_files`.
@@ -73,6 +72,8 @@ def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1):
         output_dir: the folder, created if it is missing.
         settings: a `CorpusSettings`; the defaults where None.
         processes: the number of processes that tokenise.
+        each: of `tfnlp.utils.shard_work`, in place of `processes`, such as `in_beam(runner)`.
+            All its workers must see the same files.
 
     Returns:
         The manifest.
@@ -81,23 +82,28 @@ def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1):
         InputError: if files cannot be read or hold no text, if the folder holds another corpus, or
             if nothing can be written.
     """
-    settings = settings or CorpusSettings()
+    settings, each = settings or CorpusSettings(), each or in_processes(processes)
     files = [(path.absolute(), path.stat().st_size) for path in find_files(paths)]
+    shards = plan_ranges(files, max(int(settings.shard_mb * 1e6), 1), settings.documents)
     stored = {"tokenizer": tokenizer_hash(tokenizer), **dataclasses.asdict(settings)}
-    folder = pathlib.Path(output_dir)
+    folder = pathlib.Path(output_dir).absolute()
     make_folder(folder)
     refusal = f"{folder} is being prepared by another process; wait, or choose another folder."
     with held_alone(os.open(folder, os.O_RDONLY), refusal):
         if (folder / MANIFEST).exists():
-            return _finished(folder, settings, stored, files)
+            return _finished(folder, shards, stored, files)
         _take_up(folder, stored)
-        texts = _Texts(files, settings)
-        total = sum(size for _, size in files)
-        with progress_bar(total=total, desc="preparing", unit="B", unit_scale=True) as bar:
-            with _workers(tokenizer, settings.sentences, processes) as submit:
-                shards = _write_shards(folder, texts.shards(), submit, processes, bar)
-            bar.update(total - bar.n)
-        manifest = make_manifest(stored, files, shards, texts.duplicates, texts.empty)
+        duplicates = [()] * len(shards)
+        if settings.deduplicate:
+            keys = functools.partial(_key_writer, folder, settings.text_column)
+            _run(each, keys, list(enumerate(shards)), "reading")
+            duplicates = _find_duplicates(folder, len(shards))
+        pad_token = tokenizer.token(tokenizer.pad_token_id)
+        load = functools.partial(_shard_maker, folder, settings, tokenizer.to_json(), pad_token)
+        items = list(zip(itertools.count(), shards, duplicates))
+        _run(each, load, items, "preparing")
+        entries = [read_json(shard_path(folder, i, "json")) for i in range(len(shards))]
+        manifest = make_manifest(stored, files, entries)
         if not manifest["counts"]["tokens"]:
             raise InputError(f"{files[0][0]} and the like hold no text; give files with text.")
         write_json(folder / MANIFEST, manifest)
@@ -105,95 +111,119 @@ def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1):
     return manifest
 
 
-class _Texts:
-    """Documents of files grouped into shards, with counts of those left out."""
-
-    def __init__(self, files, settings):
-        self.duplicates = self.empty = 0
-        self._read = 0  # bytes read from the files
-        paths = [path for path, _ in files]
-        self._documents = read_documents(
-            paths, settings.documents, settings.text_column, self._on_read
-        )
-        self._seen = set() if settings.deduplicate else None
-        self._shard_bytes = settings.shard_mb * 1e6
-
-    def _on_read(self, position):
-        self._read = position
-
-    def shards(self):
-        """Yield (texts, hash, bytes read so far) of each shard.
-
-        A shard has at least `shard_mb` megabytes, except the last; it ends with the document that
-        reaches them.
-        """
-        texts, size_of_texts, digest = [], 0, hashlib.sha256()
-        for text in self._documents:
-            if not text:
-                self.empty += 1
-                continue
-            if self._is_duplicate(text):
-                self.duplicates += 1
-                continue
-            encoded = text.encode(errors="surrogatepass")
-            digest.update(len(encoded).to_bytes(8, "little"))
-            digest.update(encoded)
-            texts.append(text)
-            size_of_texts += len(encoded)
-            if size_of_texts >= self._shard_bytes:
-                yield texts, digest.hexdigest(), self._read
-                texts, size_of_texts, digest = [], 0, hashlib.sha256()
-        if texts:
-            yield texts, digest.hexdigest(), self._read
-
-    def _is_duplicate(self, text):
-        if self._seen is None:
-            return False
-        words = " ".join(text.split()).encode(errors="surrogatepass")
-        # 128 bits: among 10^12 documents two collide with a probability of 1 in 10^15.
-        key = hashlib.blake2b(words, digest_size=16).digest()
-        if key in self._seen:
-            return True
-        self._seen.add(key)
-        return False
+def _run(each, load, items, name):
+    """Do the work of all shards behind a progress bar."""
+    with progress_bar(total=len(items), desc=name, unit="shard") as bar:
+        for _ in each(load, items):
+            bar.update()
 
 
-def _write_shards(folder, shards, submit, processes, bar):
-    """Write the missing shards, and return the manifest entries of all.
+class ShardTexts:
+    """Documents of a shard, an iterable of strings, with counts of those that were read.
 
-    The bar shows the position in the files up to which shards are written.
+    Args:
+        ranges: a list of `FileRange`.
+        text_column: as in `read_documents`.
+        duplicates: the places of documents to leave out, among those with text.
     """
-    entries, waiting = [], collections.deque()
 
-    def finish():
-        result, position = waiting.popleft()
-        entries.append(result())
-        bar.update(position - bar.n)
+    def __init__(self, ranges, text_column, duplicates=()):
+        self._ranges, self._text_column = ranges, text_column
+        self._duplicates = frozenset(duplicates)
 
-    for number, (texts, texts_hash, position) in enumerate(shards):
-        result = _written(folder, number, texts_hash)
-        if result is None:
-            result = submit(folder, number, texts, texts_hash)
-        waiting.append((result, position))
-        del texts
-        while len(waiting) > processes:
-            finish()
-    while waiting:
-        finish()
-    return entries
+    def __iter__(self):
+        self.empty = self.bytes = place = 0
+        self._digest = hashlib.sha256()
+        for part in self._ranges:
+            with as_file(part) as path:
+                # Rows of tables have no unit.
+                paths = [] if path is None else [path]
+                for text in read_documents(paths, part.unit, self._text_column):
+                    if not text:
+                        self.empty += 1
+                        continue
+                    encoded = text.encode(errors="surrogatepass")
+                    self._digest.update(len(encoded).to_bytes(8, "little"))
+                    self._digest.update(encoded)
+                    if place not in self._duplicates:
+                        self.bytes += len(encoded)
+                        yield text
+                    place += 1
+
+    def facts(self):
+        """Return the counts and the hash of the documents read, for the manifest."""
+        return {
+            "texts": self._digest.hexdigest(),
+            "text_bytes": self.bytes,
+            "duplicates": len(self._duplicates),
+            "empty": self.empty,
+        }
 
 
-def _written(folder, number, texts_hash):
-    """Return a function for the manifest entry of an existing shard, or None if there is none.
+def _texts_hash(texts):
+    for _ in texts:
+        pass
+    return texts.facts()["texts"]
+
+
+def _key_writer(folder, text_column):
+    """Return a function that writes the hash of each document of a shard, 128 bits."""
+
+    def write(item):
+        number, ranges = item
+        # Among 10^12 documents two collide with a probability of 1 in 10^15.
+        keys = [
+            hashlib.blake2b(
+                " ".join(text.split()).encode(errors="surrogatepass"), digest_size=16
+            ).digest()
+            for text in ShardTexts(ranges, text_column)
+        ]
+        with atomic_replace(shard_path(folder, number, "keys")) as temporary:
+            pathlib.Path(temporary).write_bytes(b"".join(keys))
+
+    return write
+
+
+def _find_duplicates(folder, shards):
+    """Return the places of the documents of each shard that equal an earlier one, lists."""
+    paths = [shard_path(folder, number, "keys") for number in range(shards)]
+    keys = [np.fromfile(path, "V16") for path in paths]
+    ends = np.cumsum([len(part) for part in keys])
+    is_first = np.zeros(ends[-1], bool)
+    is_first[np.unique(np.concatenate(keys), return_index=True)[1]] = True
+    return [np.flatnonzero(~part).tolist() for part in np.split(is_first, ends[:-1])]
+
+
+def _shard_maker(folder, settings, tokenizer_json, pad_token):
+    """Return a function that writes a shard, unless it is there.
+
+    It takes the number of the shard, its `FileRange`s, and the places of duplicates. It raises an
+    InputError if the shard is there but of other texts.
+    """
+    tokenizer = Tokenizer.from_json(tokenizer_json, pad_token)
+
+    def make(item):
+        number, ranges, duplicates = item
+        texts = ShardTexts(ranges, settings.text_column, duplicates)
+        if not _is_written(folder, number, texts):
+            write_shard(folder, number, texts, tokenizer=tokenizer, sentences=settings.sentences)
+
+    return make
+
+
+def _is_written(folder, number, texts):
+    """Return whether a whole shard of these texts is there.
 
     Raises:
         InputError: if it was made from other texts.
     """
     path = shard_path(folder, number, "json")
     if not path.exists():
-        return None
-    shard = read_json(path)
-    if shard.get("texts") != texts_hash:
+        return False
+    shard, _ = read_json(path), _texts_hash(texts)
+    facts = texts.facts()
+    # The bytes tell other duplicates of the same number apart.
+    if any(shard.get(name) != facts[name] for name in ("texts", "text_bytes", "duplicates")):
         raise InputError(
             f"{shard_path(folder, number)} was written from other texts; give the "
             "same files, or another folder."
@@ -202,61 +232,11 @@ def _written(folder, number, texts_hash):
         for name in ARRAYS:
             read_array(folder, shard, number, name)
     except InputError:
-        return None  # will be written again
-    return lambda: shard
+        return False  # will be written again
+    return True
 
 
-@contextlib.contextmanager
-def _workers(tokenizer, sentences, processes):
-    """Yield `submit`, which runs `write_shard` in a worker and returns a getter of its result."""
-    if processes == 1:
-
-        def submit(*args):
-            shard = write_shard(*args, tokenizer=tokenizer, sentences=sentences)
-            return lambda: shard
-
-        yield submit
-        return
-    # Forked processes would inherit locks that the caller's threads hold.
-    pool = concurrent.futures.ProcessPoolExecutor(
-        processes,
-        multiprocessing.get_context("spawn"),
-        _start_worker,
-        (tokenizer.to_json(), tokenizer.token(tokenizer.pad_token_id), sentences),
-    )
-    try:
-        yield lambda *args: pool.submit(_write_shard, *args).result
-    except concurrent.futures.process.BrokenProcessPool:
-        raise InputError(
-            "A worker process was killed, perhaps as memory ran out; call again to resume, with "
-            f"fewer than processes={processes} to use less memory."
-        ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-_worker_options = {}
-
-
-def _start_worker(tokenizer_json, pad_token, sentences):
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # each process has one core
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process stops this one
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    _worker_options["tokenizer"] = Tokenizer.from_json(tokenizer_json, pad_token)
-    _worker_options["sentences"] = sentences
-
-
-def _end_with_parent():
-    """Exit when the parent process ends, as a killed parent cannot stop its children."""
-    multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
-    os._exit(1)
-
-
-def _write_shard(*args):
-    return write_shard(*args, **_worker_options)
-
-
-def _finished(folder, settings, stored, files):
+def _finished(folder, shards, stored, files):
     """Return the manifest of a finished corpus after checking it against the request."""
     manifest = read_manifest(folder)
     _check_settings(folder, manifest["settings"], stored)
@@ -269,8 +249,8 @@ def _finished(folder, settings, stored, files):
     # The modification time can be set back, the inode change time cannot.
     changed = [path for path, _ in files if path.stat().st_ctime >= finished_at]
     if changed:  # or merely copied: the contents decide
-        shards = _Texts(files, settings).shards()
-        if [shard[1] for shard in shards] != [shard["texts"] for shard in manifest["shards"]]:
+        hashes = [_texts_hash(ShardTexts(ranges, stored["text_column"])) for ranges in shards]
+        if hashes != [shard["texts"] for shard in manifest["shards"]]:
             raise InputError(
                 f"{folder} holds a corpus of other texts than {changed[0]}, which was written "
                 "later; choose another folder."

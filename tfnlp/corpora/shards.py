@@ -28,7 +28,7 @@ ARRAYS = ("ids", "sentences", "documents")
 # The advice for damaged files.
 MEND = "copy the folder again, or prepare the corpus anew."
 # The counts of each shard, which are summed over all.
-COUNTS = ("documents", "sentences", "tokens", "unknown", "empty")
+COUNTS = ("documents", "sentences", "tokens", "unknown", "duplicates", "empty")
 
 
 def shard_path(folder, number, name="ids.npy"):
@@ -36,45 +36,46 @@ def shard_path(folder, number, name="ids.npy"):
     return pathlib.Path(folder) / f"shard-{number:05d}.{name}"
 
 
-def write_shard(folder, number, texts, texts_hash, *, tokenizer, sentences):
+def write_shard(folder, number, texts, *, tokenizer, sentences):
     """Tokenise texts and write them as a shard, atomically.
 
     Args:
         folder: the folder of the corpus.
         number: the number of the shard.
-        texts: a list of strings, one for each document.
-        texts_hash: a hash of the texts.
+        texts: `ShardTexts`, which are read once.
         tokenizer: see `tfnlp.text`.
         sentences: as in `encode_documents`.
 
     Returns:
         The manifest entry of the shard.
     """
-    encoded = [pair for pair in encode_documents(texts, tokenizer, sentences) if len(pair[0])]
     dtype = "uint16" if tokenizer.vocabulary_size <= 1 << 16 else "uint32"
-    ids, lengths = [np.zeros(0, dtype)], [np.zeros(0, "int32")]
-    ids += [token_ids for token_ids, _ in encoded]
-    lengths += [sentence_lengths for _, sentence_lengths in encoded]
-    counts = [(len(token_ids), len(sentence_lengths)) for token_ids, sentence_lengths in encoded]
+    ids, lengths, counts, empty = [np.zeros(0, dtype)], [np.zeros(0, "int32")], [], 0
+    for token_ids, sentence_lengths in encode_documents(texts, tokenizer, sentences):
+        if not len(token_ids):
+            empty += 1
+            continue
+        ids.append(token_ids.astype(dtype))
+        lengths.append(sentence_lengths.astype("int32"))
+        counts.append((len(token_ids), len(sentence_lengths)))
     arrays = {
-        "ids": np.concatenate(ids, dtype=dtype, casting="unsafe"),
-        "sentences": np.concatenate(lengths, dtype="int32", casting="unsafe"),
+        "ids": np.concatenate(ids),
+        "sentences": np.concatenate(lengths),
         "documents": np.array(counts, "int32").reshape(-1, 2),
     }
     sha256 = {
         name: _save(shard_path(folder, number, f"{name}.npy"), array)
         for name, array in arrays.items()
     }
-    shard = {
+    facts = texts.facts()
+    shard = facts | {
         "bytes": shard_path(folder, number).stat().st_size,
         "sha256": sha256,
-        "texts": texts_hash,
-        "text_bytes": sum(len(text.encode(errors="surrogatepass")) for text in texts),
-        "documents": len(encoded),
+        "documents": len(counts),
         "sentences": len(arrays["sentences"]),
         "tokens": len(arrays["ids"]),
         "unknown": int(np.count_nonzero(arrays["ids"] == tokenizer.unknown_token_id)),
-        "empty": len(texts) - len(encoded),
+        "empty": facts["empty"] + empty,
     }
     write_json(shard_path(folder, number, "json"), shard)  # last: marks the shard as complete
     return shard
@@ -115,18 +116,15 @@ def read_array(folder, shard, number, name, check=True):
     return np.asarray(np.load(path, mmap_mode="r"))
 
 
-def make_manifest(settings, files, shards, duplicates, empty):
+def make_manifest(settings, files, shards):
     """Build the manifest of a corpus.
 
     Args:
         settings: the settings that determine the ids, a dict.
         files: (path, bytes) of each input file.
         shards: the results of `write_shard`.
-        duplicates: the number of duplicate documents left out.
-        empty: the number of documents without text.
     """
     counts = {name: sum(shard[name] for shard in shards) for name in COUNTS}
-    counts |= {"duplicates": duplicates, "empty": counts["empty"] + empty}
     manifest = {"format": FORMAT, "settings": settings, "counts": counts, "shards": shards}
     manifest["fingerprint"] = _fingerprint(manifest)
     return manifest | {"files": [[str(path), size] for path, size in files]}

@@ -96,6 +96,15 @@ def segment_mask(query_segments, key_segments):
     return ops.equal(query_segments[:, :, None], key_segments[:, None, :])
 
 
+def document_numbers(positions):
+    """Return the number of each token's document in its row, from 1 on: (B, L) int32.
+
+    Args:
+        positions: (B, L) integers, the position of each token within its document: 0 is a start.
+    """
+    return ops.cumsum(ops.cast(ops.equal(positions, 0), "int32"), axis=1)
+
+
 def permutation_masks(order, key_order=None):
     """Return the attention masks of XLNet's two streams under a factorization order.
 

@@ -1,5 +1,6 @@
 """The relative shift: from columns by offset to columns by key."""
 
+import keras
 from keras import ops
 
 
@@ -35,19 +36,32 @@ def relative_shift(x, source_length):
 
 
 def shift_rows(x, rows, width, source_length):
-    """Apply `relative_shift` to (..., rows, width): (product of ..., rows, source_length)."""
-    # `slice`, and of three axes: TFLite copies strided slices entry by entry, and TensorFlow
-    # copies slices and pads of matrices on one core.
-    x = ops.reshape(x, (-1, 1, rows * width))
-    x = ops.slice(x, (0, 0, rows - 1), (ops.shape(x)[0], 1, rows * (width - 1)))
-    x = ops.reshape(x, (-1, rows, width - 1))
-    return ops.slice(x, (0, 0, 0), (ops.shape(x)[0], rows, source_length))
+    """Apply `relative_shift` to (..., rows, width): (`leading_axes`, rows, source_length)."""
+    leading = leading_axes(x)
+    x = ops.reshape(x, (*leading, 1, rows * width))
+    start = (0,) * len(leading) + (0, rows - 1)
+    # `slice` copies whole rows, where TFLite copies strided slices entry by entry.
+    x = ops.slice(x, start, (*ops.shape(x)[:-2], 1, rows * (width - 1)))
+    x = ops.reshape(x, (*leading, rows, width - 1))
+    return ops.slice(x, (0,) * len(x.shape), (*ops.shape(x)[:-2], rows, source_length))
 
 
 def unshift(x, rows, width):
     """Compute the gradient of `relative_shift`."""
-    *leading, _, source_length = ops.shape(x)
-    x = ops.reshape(x, (-1, rows, source_length))
-    x = ops.pad(x, ((0, 0), (0, 0), (0, width - 1 - source_length)))
-    x = ops.pad(ops.reshape(x, (-1, 1, rows * (width - 1))), ((0, 0), (0, 0), (rows - 1, 1)))
-    return ops.reshape(x, (*leading, rows, width))
+    *axes, _, source_length = ops.shape(x)
+    leading = leading_axes(x)
+    before = ((0, 0),) * len(leading)
+    x = ops.reshape(x, (*leading, rows, source_length))
+    x = ops.pad(x, (*before, (0, 0), (0, width - 1 - source_length)))
+    x = ops.reshape(x, (*leading, 1, rows * (width - 1)))
+    x = ops.pad(x, (*before, (0, 0), (rows - 1, 1)))
+    return ops.reshape(x, (*axes, rows, width))
+
+
+def leading_axes(x):
+    """Return the axes before the last two, which on TensorFlow are one.
+
+    TensorFlow copies slices and pads of matrices on one core, and those of three axes on all. On
+    JAX batch and heads may be split over devices, and XLA would gather them to make them one.
+    """
+    return ops.shape(x)[:-2] if keras.backend.backend() == "jax" else (-1,)

@@ -1,7 +1,12 @@
 """ALBERT (Lan et al. 2020): factorized embeddings, blocks that share their weights."""
 
 from tfnlp.layers import SharedEncoder
-from tfnlp.models.shared_parts import text_embedding, weight_initializer
+from tfnlp.models.shared_parts import (
+    embed_tokens,
+    text_embedding,
+    visible_tokens,
+    weight_initializer,
+)
 
 
 def encode_albert(config, inputs, options):
@@ -23,8 +28,8 @@ def encode_albert(config, inputs, options):
         name="encoder",
     )
     _, states, *further = encoder(
-        embed(inputs["token_ids"], inputs["segment_ids"]),
-        attention_mask=inputs["padding_mask"][:, None, :],
+        embed_tokens(embed, inputs, segment_ids=inputs["segment_ids"]),
+        attention_mask=visible_tokens(inputs),
         return_hidden_states=True,
         **options.block_arguments,
     )

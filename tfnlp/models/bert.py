@@ -3,7 +3,13 @@
 DistilBERT (Sanh et al. 2019), RoBERTa (Liu et al. 2019) and ELECTRA (Clark et al. 2020).
 """
 
-from tfnlp.models.shared_parts import encoder_blocks, run_blocks, text_embedding
+from tfnlp.models.shared_parts import (
+    embed_tokens,
+    encoder_blocks,
+    run_blocks,
+    text_embedding,
+    visible_tokens,
+)
 
 
 def encode_bert(config, inputs, options, **embedding_arguments):
@@ -11,17 +17,17 @@ def encode_bert(config, inputs, options, **embedding_arguments):
 
     Args:
         config: of the family.
-        inputs: `token_ids`, `segment_ids` and `padding_mask`, each (B, L).
+        inputs: `token_ids`, `segment_ids` and `padding_mask`, each (B, L), and any `positions`.
         options: a `BuildOptions`.
         embedding_arguments: the family's own, of its `TextEmbedding`.
 
     Returns:
         As `run_blocks`.
     """
-    x = text_embedding(config, **embedding_arguments)(inputs["token_ids"], inputs["segment_ids"])
-    attention_mask = inputs["padding_mask"][:, None, :]  # (B, 1, L)
+    embedding = text_embedding(config, **embedding_arguments)
+    x = embed_tokens(embedding, inputs, segment_ids=inputs["segment_ids"])
     blocks = encoder_blocks(config, options)
-    return run_blocks(blocks, x, options, attention_mask=attention_mask)
+    return run_blocks(blocks, x, options, attention_mask=visible_tokens(inputs))
 
 
 def encode_roberta(config, inputs, options):

@@ -42,6 +42,8 @@ TRANSLATORS = LazyDictionary(
         "recurrenttranslator": "tfnlp.models.recurrent_translator:run_recurrent_translator",
     }
 )
+# Heads of tokens, whose rows may hold several documents.
+PACKED_HEADS = ("tagger", "masked_lm", "causal_lm", "discriminator")
 
 
 def build_model(
@@ -56,6 +58,7 @@ def build_model(
     name=None,
     block_size=None,
     attention_projections=False,
+    packed=False,
 ):
     """Build a model of any family, with fresh weights.
 
@@ -81,6 +84,9 @@ def build_model(
             folder does not know of it, a `.keras` file does.
         attention_projections: also output every block's queries, keys and values; not with
             "permutation_lm", whose blocks have two streams.
+        packed: also take the `positions` of the tokens, (B, L) int32, each within its document: a
+            row may hold several, each of which begins at a 0 and sees itself alone. Not with a
+            head for whole texts.
 
     Returns:
         A functional `TextModel` from a dict of `token_ids`, `segment_ids` and `padding_mask`,
@@ -97,10 +103,11 @@ def build_model(
         - "masked_lm", "causal_lm": `logits` (B, L, V); "permutation_lm": `logits` (B, P, V);
         - "bidirectional_lm": `forward_logits` and `backward_logits` (B, L, V);
         - "discriminator": `logits` (B, L);
-        - "pretraining": `logits` (B, L, V) of tokens and `pair_logits` (B, 2);
-        (a Transformer-XL's logits are log-probabilities already),
+        - "pretraining": `logits` (B, L, V) of tokens and `pair_logits` (B, 2).
 
-        then `sequence_output` (B, L, D), `pooled_output` (B, D) where the family or the head
+        (A Transformer-XL's logits are log-probabilities already.)
+
+        Then `sequence_output` (B, L, D), `pooled_output` (B, D) where the family or the head
         has one, and on request `hidden_states`, a list of num_layers + 1 tensors (B, L, D),
         `attention_scores`, a list of num_layers tensors (B, N, L, M + L), and `queries`, `keys`
         and `values`, lists of num_layers tensors (B, N, L, H), the latter two (B, N, M + L, H). A
@@ -123,13 +130,15 @@ def build_model(
     """
     check_head(config, head, num_classes)
     options = BuildOptions(block_size, attention_scores, attention_projections)
-    _check_options(config, head, options, memory)
+    _check_options(config, head, options, memory, packed)
     shared = {} if shared_embeddings is None else _shared_tables(config, shared_embeddings)
     with _dtype_policy(dtype):
         if family_name(config) in TRANSLATORS:
             inputs, outputs = _build_encoder_decoder(config, head, hidden_states, options)
         else:
             inputs = _inputs(config, head, memory)
+            if packed:
+                inputs["positions"] = keras.Input((None,), dtype="int32", name="positions")
             outputs = _encode(config, head, inputs, options, **shared)
             outputs = _predict(config, head, num_classes, inputs, outputs, options=options)
             if not hidden_states:
@@ -201,7 +210,7 @@ def _predict(config, head, num_classes, inputs, outputs, options):
     elif head == "bidirectional_lm":
         predictions = heads.bidirectional_lm(config, x)
     elif head == "discriminator":
-        predictions = {"logits": heads.discriminate(config, x)}
+        predictions = {"logits": heads.discriminate(config, x, inputs.get("positions"))}
     elif head is not None:
         predictions = {"logits": _predict_tokens(config, head, inputs, outputs, options)}
     if head == "pretraining":
@@ -216,8 +225,7 @@ def _predict_tokens(config, head, inputs, outputs, options):
     embeddings = encoder.get_layer("embeddings")
     if head in MASKED_LMS:
         if config.enhanced_mask_decoder:
-            mask = inputs["padding_mask"]
-            x = models.deberta.decode_masks(config, encoder, mask, states, options)
+            x = models.deberta.decode_masks(config, encoder, inputs, states, options)
         return heads.masked_lm(config, embeddings, x)
     if config.adaptive_softmax:
         return heads.adaptive_lm(config, embeddings, x)
@@ -246,10 +254,12 @@ def _shared_tables(config, model):
     return {"shared": model.get_layer("embeddings")}
 
 
-def _check_options(config, head, options, memory):
+def _check_options(config, head, options, memory, packed):
     """Raise an InputError for an option that the family or the head cannot have."""
     refused = {
         f"memory={memory}": memory and (not config.has_memory or head == "chooser"),
+        f"packed={packed}": packed
+        and (not config.packs_documents or head not in (None, *PACKED_HEADS)),
         f"block_size={options.block_size}": not config.attends and options.block_size,
         "attention_scores=True": not config.attends and options.attention_scores,
         "attention_projections=True": options.attention_projections

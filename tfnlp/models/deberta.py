@@ -9,9 +9,11 @@ from tfnlp.layers import (
 )
 from tfnlp.models.shared_parts import (
     attention_arguments,
+    embed_tokens,
     encoder_blocks,
     run_blocks,
     text_embedding,
+    visible_tokens,
     weight_initializer,
 )
 
@@ -52,7 +54,7 @@ def encode_deberta_v2(config, inputs, options, shared=None):
     return states + later_states[1:], {name: further[name] + later[name] for name in further}
 
 
-def decode_masks(config, encoder, padding_mask, states, options):
+def decode_masks(config, encoder, inputs, states, options):
     """Compute the states (B, L, D) that masked tokens are predicted from.
 
     He et al. 2020, section 3.2, as in its code release: the last block runs twice more over its
@@ -61,11 +63,11 @@ def decode_masks(config, encoder, padding_mask, states, options):
     Args:
         config: with `enhanced_mask_decoder`.
         encoder: the model from inputs to the last state.
-        padding_mask: (B, L).
+        inputs: of the model.
         states: of the embeddings and every block.
         options: a `BuildOptions`.
     """
-    arguments = {"attention_mask": padding_mask[:, None, :]}
+    arguments = {"attention_mask": visible_tokens(inputs)}
     if config.terms != ("c2c",):
         table = encoder.get_layer("relative_positions").output
         arguments["attention_arguments"] = {"position_table": table}
@@ -75,7 +77,7 @@ def decode_masks(config, encoder, padding_mask, states, options):
         name="decoder_positions",
     )
     block = encoder.get_layer(f"encoder_{config.num_layers - 1}")
-    x = positions(states[-2])
+    x = positions(states[-2], positions=inputs.get("positions"))
     for _ in range(2):
         # As many outputs as at the first call, as Keras wants it.
         x = block(x, value=states[-2], **options.block_arguments, **arguments)
@@ -94,8 +96,8 @@ def _embed(config, inputs, shared, **table_arguments):
     if shared is not None:
         arguments |= {"shared": shared, "layer": GradientDisentangledEmbedding}
     embed = text_embedding(config, **arguments)
-    x = embed(inputs["token_ids"], inputs["segment_ids"])
-    arguments = {"attention_mask": inputs["padding_mask"][:, None, :]}
+    x = embed_tokens(embed, inputs, segment_ids=inputs["segment_ids"])
+    arguments = {"attention_mask": visible_tokens(inputs)}
     if config.terms != ("c2c",):
         table = RelativePositionTable(
             config.max_distance,

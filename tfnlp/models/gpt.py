@@ -3,7 +3,13 @@
 import math
 
 from tfnlp.layers import FastTruncatedNormal, LayerNormalization
-from tfnlp.models.shared_parts import encoder_blocks, run_blocks, text_embedding
+from tfnlp.models.shared_parts import (
+    embed_tokens,
+    encoder_blocks,
+    run_blocks,
+    text_embedding,
+    visible_tokens,
+)
 
 
 def encode_gpt(config, inputs, options, **block_arguments):
@@ -13,9 +19,9 @@ def encode_gpt(config, inputs, options, **block_arguments):
     )
     return run_blocks(
         encoder_blocks(config, options, **block_arguments),
-        embed(inputs["token_ids"]),
+        embed_tokens(embed, inputs),
         options,
-        attention_mask=inputs["padding_mask"][:, None, :],
+        attention_mask=visible_tokens(inputs),
         use_causal_mask=True,
     )
 

@@ -141,14 +141,19 @@ def bidirectional_lm(config, x):
     return {"forward_logits": output(forward), "backward_logits": output(backward)}
 
 
-def discriminate(config, x):
+def discriminate(config, x, positions=None):
     """Compute replaced-token logits, (B, L) float32 (Clark et al. 2020, section 2).
 
-    With the config's `discriminator_norm` it is the head of DeBERTa v3's code release.
+    With the config's `discriminator_norm` it is the head of DeBERTa v3's code release, which looks
+    at the first token too: of each document where a row has several, by `positions` (B, L).
     """
     if config.discriminator_norm:
+        first = x[:, :1]
+        if positions is not None:
+            starts = ops.cumsum(ops.ones_like(positions), axis=1) - 1 - positions
+            first = ops.take_along_axis(x, starts[..., None], axis=1)
         norm = LayerNormalization(epsilon=config.layer_norm_epsilon, name="discriminator_norm")
-        x = norm(x + x[:, :1])
+        x = norm(x + first)
     transform = keras.layers.Dense(
         config.hidden_dim,
         activation=get_activation(config.activation),

@@ -5,6 +5,7 @@ import dataclasses
 import keras
 from keras import ops
 
+from tfnlp.functional.masks import document_numbers, segment_mask
 from tfnlp.layers import EncoderBlock, FastTruncatedNormal, TextEmbedding, update_memory
 
 
@@ -72,6 +73,31 @@ def token_embedding(config, name="embeddings", vocabulary_size=None, **kwargs):
     return TextEmbedding(
         size, config.hidden_dim, num_segments=0, use_norm=False, name=name, **kwargs
     )
+
+
+def embed_tokens(embedding, inputs, **arguments):
+    """Return a `TextEmbedding` of a model's inputs, with their `positions` if there are any."""
+    if "positions" in inputs:
+        arguments["positions"] = inputs["positions"]
+    return embedding(inputs["token_ids"], **arguments)
+
+
+def visible_tokens(inputs, queries=None):
+    """Return the attention mask of a model's inputs, (B, 1, L) or (B, T, L).
+
+    All tokens may see the real ones; with `positions`, those of their own document alone.
+
+    Args:
+        inputs: `padding_mask` (B, L), and `positions` (B, L) where a row holds several documents.
+        queries: (B, T), the places of the tokens that attend; all tokens if None.
+    """
+    real = inputs["padding_mask"][:, None, :]
+    if "positions" not in inputs:
+        return real
+    documents = keys = document_numbers(inputs["positions"])
+    if queries is not None:
+        documents = ops.take_along_axis(keys, queries, axis=1)
+    return ops.logical_and(ops.cast(real, "bool"), segment_mask(documents, keys))
 
 
 def encoder_blocks(config, options, attention=None, block=EncoderBlock, **kwargs):

@@ -16,6 +16,8 @@ from tfnlp.objectives.lane_memory import WithLaneMemory, check_memory
 from tfnlp.objectives.objective import Objective
 from tfnlp.objectives.token_stream import StreamBatches, as_inputs
 from tfnlp.text.batches import IGNORED
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import check_settings, setting
 from tfnlp.weighted_losses import cross_entropy, weighted_mean
 
 # The input with the next token of each position. With a large adaptive softmax, only its
@@ -37,16 +39,32 @@ class CausalLM(Objective):
             (Transformer-XL) or with its state (a recurrent network: truncated backpropagation).
             The model must come from `build_model(memory=True)`. If False, segments are independent
             examples in random order.
+        packing: "joined", where a segment sees what stands before in it, of other documents too;
+            or "masked", where each document sees itself alone, from the end token before it.
     """
 
     memory: bool = False
+    packing: str = setting("joined", "Packing of documents.", choices=("joined", "masked"))
 
     head: ClassVar[str] = "causal_lm"
     loss_name: ClassVar[str] = "causal_lm_loss"
 
+    def __post_init__(self):
+        check_settings(self)
+
+    @property
+    def packed(self):
+        """True if a row holds several documents, each of which sees itself alone."""
+        return self.packing == "masked"
+
     def check(self, config, tokenizer):
         """Raise an InputError for a family that is not a causal LM, or lacks the memory."""
         super().check(config, tokenizer)
+        if self.packed and self.memory:
+            raise InputError(
+                "packing=masked does not go with a memory, which goes on from document to "
+                "document; leave out one of them."
+            )
         if self.memory:
             check_memory(config, "memory=True")
 
@@ -76,7 +94,8 @@ class CausalLM(Objective):
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
         """Build the `CausalBatches` of a corpus."""
         options = {"seed": seed, "shuffle": shuffle, "memory": self.memory}
-        return CausalBatches(corpus, tokenizer, batch_size, max_length, **options)
+        arguments = corpus, tokenizer, batch_size, max_length
+        return CausalBatches(*arguments, packed=self.packed, **options)
 
     def losses(self, labels, outputs, sample_weight=None):
         """Return the mean cross-entropy of the next tokens (B, L), ignoring -100."""
@@ -97,15 +116,16 @@ class CausalBatches(StreamBatches):
 
     Args:
         corpus, tokenizer, batch_size, max_length, options: as in `StreamBatches`.
+        packed: whether there are `positions` too, which begin at 0 with each document.
 
     Raises:
         InputError: if there are too few tokens.
     """
 
-    settings = ()
-
-    def __init__(self, corpus, tokenizer, batch_size, max_length, **options):
+    def __init__(self, corpus, tokenizer, batch_size, max_length, packed=False, **options):
         super().__init__(corpus, tokenizer, batch_size, max_length, **options)
+        self.packed = packed
+        self.settings = ("packed",) * packed
         self.lanes = batch_size if self.memory else 1
         lanes = f"{batch_size} lanes of max_length={max_length}" if self.memory else "a segment"
         self.check_tokens(self.lanes * max_length + 1, f"{lanes} and the token after")
@@ -132,8 +152,28 @@ class CausalBatches(StreamBatches):
             tokens, size = stream.read(start, end + 1), end - start
             ids[row, :size], labels[row, :size] = tokens[:-1], tokens[1:]
             mask[row, :size] = 1
+        inputs = as_inputs(ids) | {"padding_mask": mask}
+        if self.packed:
+            inputs["positions"] = self._positions(stream, examples, labels)
         # A copy, as TensorFlow may write over an array that it receives twice.
-        return as_inputs(ids) | {"padding_mask": mask, NEXT: labels.copy()}, labels
+        return inputs | {NEXT: labels.copy()}, labels
+
+    def _positions(self, stream, examples, labels):
+        """Return the position of each token in its document, or in the part that the row holds.
+
+        A document begins with the end token before it. Without end tokens nothing tells the first
+        token of a document, whose label goes.
+        """
+        positions = np.zeros_like(labels)
+        for row, (start, end) in enumerate(zip(*self._bounds(examples), strict=True)):
+            starts = stream.document_starts(start, end + 1) - start  # the last label's too
+            if self.end_token_id is None:
+                labels[row, starts - 1] = IGNORED
+            starts = starts[starts < end - start]
+            begins = np.zeros(end - start, "int32")
+            begins[starts] = starts
+            positions[row, : end - start] = np.arange(end - start) - np.maximum.accumulate(begins)
+        return positions
 
 
 def next_token_model(model):

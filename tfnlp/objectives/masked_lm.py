@@ -10,6 +10,7 @@ from typing import ClassVar
 from tfnlp.objectives.masked_positions import logits_at_positions
 from tfnlp.objectives.masking import MaskedBatches, Masking
 from tfnlp.objectives.objective import Objective, accuracy
+from tfnlp.objectives.packed_segments import join_documents, pack_segments
 from tfnlp.objectives.segments import Segments
 from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.utils.settings import check_settings, setting
@@ -29,8 +30,11 @@ class MaskedLM(Objective):
         masked: the share of those that become [MASK].
         replaced: the share of those that become a random token.
         longest_span: the maximum number of words of a span, which a shorter text lowers.
-        packed: whether a text is filled with sentences of a document up to the length limit, or
-            holds one.
+        packing: what a text is filled with up to the length limit: "separate", with sentences of
+            a document (Liu et al. 2019, 'RoBERTa', section 4.2, 'DOC-SENTENCES'); "joined", with
+            sentences across documents, which see each other ('FULL-SENTENCES'); "masked", with
+            such texts of several documents, each of which sees itself alone; "sentences", with
+            one sentence.
 
     Raises:
         InputError: if `masked_units` is unknown.
@@ -43,7 +47,9 @@ class MaskedLM(Objective):
     masked: float = 0.8
     replaced: float = 0.1
     longest_span: int = 3
-    packed: bool = True
+    packing: str = setting(
+        "separate", "Packing of texts.", choices=("separate", "joined", "masked", "sentences")
+    )
 
     head: ClassVar[str] = "masked_lm"
     num_classes: ClassVar[None] = None
@@ -52,6 +58,11 @@ class MaskedLM(Objective):
 
     def __post_init__(self):
         check_settings(self)
+
+    @property
+    def packed(self):
+        """True if a row holds several documents, each of which sees itself alone."""
+        return self.packing == "masked"
 
     def check(self, config, tokenizer):
         """Raise an InputError if the model's config or the tokenizer does not fit."""
@@ -83,13 +94,21 @@ class MaskedLM(Objective):
         """
         template = SpecialTokenTemplate.from_tokenizer(tokenizer)
         return kind(
-            Segments.from_corpus(corpus, template, max_length, self.packed),
+            self._texts(corpus, template, max_length),
             batch_size,
             self.masking(tokenizer),
             shuffle=shuffle,
             seed=seed,
             pad_token_id=tokenizer.pad_token_id,
         )
+
+    def _texts(self, corpus, template, max_length):
+        """Return the `Segments` of a corpus, or the `PackedSegments`."""
+        if self.packing == "joined":
+            return join_documents(corpus, template, max_length)
+        filled = self.packing != "sentences"
+        segments = Segments.from_corpus(corpus, template, max_length, filled)
+        return pack_segments(segments, max_length) if self.packed else segments
 
     def loss(self, labels, outputs, sample_weight=None):
         """Return the mean cross-entropy of labels (B, P) and logits (B, P, V), ignoring -100.

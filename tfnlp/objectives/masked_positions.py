@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from tfnlp.layers import EncoderBlock, MultiHeadAttention
+from tfnlp.models.shared_parts import visible_tokens
 from tfnlp.objectives.masking import POSITIONS
 
 
@@ -62,7 +63,7 @@ def logits_at_positions(model):
         places = ops.concatenate([ops.zeros_like(positions[:, :1]), positions], axis=1)
     few = block(
         TakePositions(name="states_at_positions")(states, places),
-        attention_mask=model.input["padding_mask"][:, None, :],
+        attention_mask=visible_tokens(model.input, places),
         value=states,
     )
     if pairs:

@@ -3,6 +3,10 @@
 import hashlib
 
 import numpy as np
+from absl import logging
+
+# Times that a pass may read all tokens before it is told as a warning.
+MANY_PASSES = 10
 
 
 class MixedCorpus:
@@ -22,10 +26,20 @@ class MixedCorpus:
         self.corpora = corpora
         tokens = np.array([corpus.token_counts.sum() for corpus in corpora], "float64")
         repeats = np.asarray(tokens if weights is None else weights, "float64") / tokens
+        repeats /= repeats.min()
+        passes = (repeats * tokens).sum() / tokens.sum()
+        if weights is not None:
+            log = logging.warning if passes > MANY_PASSES else logging.info
+            log(
+                "By their weights the corpora are read %s times in a pass, which so has %.3g "
+                "times their tokens; `steps_per_epoch` parts it.",
+                ", ".join(f"{times:.3g}" for times in repeats),
+                passes,
+            )
         rng = np.random.default_rng(seed)
         documents = [
             _repeated(len(corpus), times, rng)
-            for corpus, times in zip(corpora, repeats / repeats.min(), strict=True)
+            for corpus, times in zip(corpora, repeats, strict=True)
         ]
         self._documents = np.concatenate(documents)
         self._corpora = np.repeat(np.arange(len(corpora)), list(map(len, documents)))

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from keras import ops
 
-from tfnlp.configs import check_head
+from tfnlp.configs import check_head, check_packing
 from tfnlp.text.batches import IGNORED
 from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import correct, log_likelihood
@@ -18,12 +18,14 @@ class Objective(abc.ABC):
         head: the head of the model, as in `build_model`.
         loss_name: the name of the loss, or of its total.
         memory: whether a batch continues the one before, so that the model keeps a memory.
+        packed: whether a row holds several documents, each of which sees itself alone.
         reads_entities: whether the batches have entities beside the tokens.
     """
 
     head: ClassVar[str]
     loss_name: ClassVar[str]
     memory: ClassVar[bool] = False
+    packed: ClassVar[bool] = False
     reads_entities: ClassVar[bool] = False
 
     @property
@@ -34,6 +36,8 @@ class Objective(abc.ABC):
     def check(self, config, tokenizer):
         """Raise an InputError if the model's config or the tokenizer does not fit."""
         check_head(config, self.head)
+        if self.packed:
+            check_packing(config)
         if config.reads_entities and not self.reads_entities:
             raise InputError(
                 "The model reads entities, which only objective=denoising_entities gives; take "

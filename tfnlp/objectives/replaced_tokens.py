@@ -46,6 +46,7 @@ class ReplacedTokens(Objective):
         generator_size: the size of the generator as a share of the discriminator's width (ELECTRA;
             a quarter to a half in its paper) or layers (DeBERTa); where None, 0.25 or 0.5.
         discriminator_weight: lambda, the weight of the discriminator's loss; 50 in both papers.
+        packing: as in `MaskedLM`.
 
     Raises:
         InputError: if a size is not in (0, 1], or the weight is not above 0.
@@ -55,6 +56,7 @@ class ReplacedTokens(Objective):
     masked: float = 0.85
     generator_size: float | None = None
     discriminator_weight: float = 50.0
+    packing: str = "separate"
 
     head: ClassVar[str] = "discriminator"
     loss_name: ClassVar[str] = "replaced_tokens_loss"
@@ -70,7 +72,13 @@ class ReplacedTokens(Objective):
     @property
     def masked_lm(self):
         """The objective of the generator, without random replacements."""
-        return MaskedLM(share=self.share, masked=self.masked, replaced=0.0)
+        shares = {"share": self.share, "masked": self.masked, "replaced": 0.0}
+        return MaskedLM(**shares, packing=self.packing)
+
+    @property
+    def packed(self):
+        """True if a row holds several documents, each of which sees itself alone."""
+        return self.masked_lm.packed
 
     @property
     def loss_weights(self):
@@ -80,6 +88,7 @@ class ReplacedTokens(Objective):
     def check(self, config, tokenizer):
         """Raise an InputError if the family or the tokenizer does not fit."""
         _check_family(config)
+        super().check(config, tokenizer)
         self.masked_lm.masking(tokenizer)
 
     def build(self, config, discriminator=None, generator=None, **options):
@@ -168,7 +177,8 @@ class ReplacedTokens(Objective):
         ids, replaced = ReplaceTokens(name="replace_tokens")(  # (B, L) each
             inputs["token_ids"], inputs[POSITIONS], originals, sampled
         )
-        corrupted = {name: inputs[name] for name in ("segment_ids", "padding_mask")}
+        names = ("segment_ids", "padding_mask", "positions")
+        corrupted = {name: inputs[name] for name in names if name in inputs}
         outputs = {
             "logits": models["discriminator"](corrupted | {"token_ids": ids})["logits"],  # (B, L)
             "generator_logits": generator_logits,
@@ -197,8 +207,11 @@ class ReplacedTokens(Objective):
         """Return the scores of the generator and the discriminator.
 
         They are `masked_accuracy`, the share of masked tokens that the generator predicts;
-        `accuracy`, the share of tokens that the discriminator classifies correctly; and its
-        `precision` and `recall` for replaced tokens.
+        `accuracy`, the share of tokens that the discriminator classifies correctly; its
+        `precision` and `recall` for replaced tokens; `auc`, the share of a batch's pairs of a
+        replaced and a kept token whose logits are in order, whatever the rate of replacement;
+        and `replaced_share`, that rate. Special tokens count as kept: knowing these alone is
+        worth an AUC of 0.56 in texts of 20 tokens.
         """
         real = ops.cast(outputs["padding_mask"], "bool")  # (B, L)
         replaced = ops.cast(outputs["replaced"], "bool")
@@ -209,6 +222,8 @@ class ReplacedTokens(Objective):
             "accuracy": (_count(ops.equal(predicted, replaced) & real), _count(real)),
             "precision": (_count(hits), _count(predicted & real)),
             "recall": (_count(hits), _count(replaced & real)),
+            "auc": _ordered_pairs(outputs["logits"], replaced & real, real & ~replaced),
+            "replaced_share": (_count(replaced & real), _count(real)),
         }
 
 
@@ -259,6 +274,14 @@ def _set_tables(model, source):
             "The generator and the discriminator have other embeddings, so that they were not "
             "trained together; give the generator of this discriminator, or none."
         )
+
+
+def _ordered_pairs(logits, replaced, kept):
+    """Return the pairs of a replaced and a kept token whose logits rise, and all pairs."""
+    order = ops.argsort(ops.reshape(logits, (-1,)))
+    replaced, kept = (ops.cast(ops.reshape(x, (-1,)), "float32") for x in (replaced, kept))
+    below = ops.cumsum(ops.take(kept, order))
+    return ops.sum(ops.take(replaced, order) * below), ops.sum(replaced) * ops.sum(kept)
 
 
 def _count(flags):

@@ -31,7 +31,7 @@ class Segments:
     choices = None  # as in `Encodings`
 
     @classmethod
-    def from_corpus(cls, corpus, template, max_length, packed=True):
+    def from_corpus(cls, corpus, template, max_length, filled=True):
         """Cut all documents into segments.
 
         Args:
@@ -39,7 +39,7 @@ class Segments:
             template: the `SpecialTokenTemplate` of a single text.
             max_length: the maximum number of ids of a text, including special tokens; a longer
                 sentence is cut.
-            packed: whether a text is filled with whole sentences of a document (Liu et al. 2019,
+            filled: whether a text is filled with whole sentences of a document (Liu et al. 2019,
                 section 4.2, 'DOC-SENTENCES'); else each sentence is a text.
 
         Raises:
@@ -49,7 +49,7 @@ class Segments:
         documents, starts, sizes = (array.array("i") for _ in range(3))
         for document in range(len(corpus)):
             start = 0
-            for end in stretch_ends(corpus.sentence_lengths(document), room, packed):
+            for end in stretch_ends(corpus.sentence_lengths(document), room, filled):
                 documents.append(document)
                 starts.append(start)
                 sizes.append(end - start)
@@ -79,18 +79,18 @@ class Segments:
         return index_fingerprint(self.corpus, template, self.documents, self.starts, self.sizes)
 
 
-def stretch_ends(sizes, room, packed=True):
+def stretch_ends(sizes, room, filled=True):
     """Return the ends of a document's segments, a list of ints, in tokens of the document.
 
     Args:
         sizes: the number of tokens of each sentence.
         room: the maximum number of tokens of a segment; a longer sentence is cut, and its rest is
-            joined with the next sentence if `packed`.
-        packed: whether a segment may have several sentences.
+            joined with the next sentence if `filled`.
+        filled: whether a segment may have several sentences.
     """
     ends, start, end = [], 0, 0
     for size in sizes:
-        if end > start and (not packed or end + size - start > room):
+        if end > start and (not filled or end + size - start > room):
             ends.append(end)
             start = end
         end += size

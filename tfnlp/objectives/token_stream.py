@@ -53,6 +53,11 @@ class TokenStream:
             parts.append(ids[max(0, start - begin) : stop - begin])
         return np.concatenate(parts)
 
+    def document_starts(self, start, stop):
+        """Return where documents begin strictly between two positions: at the end token before."""
+        starts = self._stops - (self.end_token_id is not None)
+        return starts[(starts > start) & (starts < stop)]
+
     def borders(self, start, stop):
         """Return the sentence starts strictly between `start` and `stop`, ascending."""
         starts_in_range = [begin + starts for begin, _, starts in self._documents(start, stop)]

@@ -42,8 +42,8 @@ def read_tagged(path, tag_names=None, unit="word", comment_prefix=None):
 
     Sentences end with an empty line. For words the format is CoNLL: the word first and the tag
     last, separated by tabs, in which case a word may hold spaces, or by spaces. All lines have as
-    many columns as the first. Lines that begin with `-DOCSTART-`, and comments (`# ` or `## `
-    before a sentence, without a tab), are skipped.
+    many columns as the first. Lines that begin with `-DOCSTART-`, and comments (`#` or `##` and
+    a space before a sentence, without a tab), are skipped.
 
     For characters the format is KLUE-NER: a character, which may be a space, a tab and its tag.
     Lines that begin with `##` are skipped unless they are a character with its tag.

@@ -2,9 +2,12 @@
 
 import csv
 import dataclasses
+import gzip
+import io
 import json
 import math
 import pathlib
+import zlib
 
 from tfnlp.text.lines import check_file, read_lines
 from tfnlp.text.text_arguments import well_formed
@@ -288,16 +291,19 @@ def _parquet_rows(path, on_read):
         import pyarrow.parquet
     except ImportError:
         raise InputError(f"{path} needs pyarrow; pip install pyarrow.") from None
-    number, size = 0, path.stat().st_size
+    number, size, source = 0, path.stat().st_size, path
     try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            for part in file.iter_batches(PARQUET_ROWS):
-                for row in part.to_pylist():
-                    number += 1
-                    yield f"example {number}", row
-                if on_read:
-                    on_read(size * number // file.metadata.num_rows)
-    except (pyarrow.ArrowException, OSError) as e:
+        if path.name.lower().endswith(".gz"):  # whole in memory: a Parquet file begins at its end
+            source = io.BytesIO(gzip.decompress(path.read_bytes()))
+        with pyarrow.parquet.ParquetFile(source) as file:
+            for group in range(file.num_row_groups):  # of all at once, memory holds what was read
+                for part in file.iter_batches(PARQUET_ROWS, [group]):
+                    for row in part.to_pylist():
+                        number += 1
+                        yield f"example {number}", row
+                    if on_read:
+                        on_read(size * number // file.metadata.num_rows)
+    except (pyarrow.ArrowException, OSError, EOFError, zlib.error) as e:
         raise InputError(f"{path} is no whole Parquet file ({e}).") from None
 
 

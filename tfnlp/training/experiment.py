@@ -7,6 +7,7 @@ from tfnlp.checkpoints import save_model
 from tfnlp.training.resumable_fit import fit
 from tfnlp.training.run_folder import RunFolder
 from tfnlp.training.training_config import TrainingConfig
+from tfnlp.utils.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,17 +19,28 @@ class Splits:
         dev: the same to evaluate on after each epoch; None where no score is needed.
         max_length: the most tokens of a text.
         test: the same to score the finished model on; None for none.
+        further_dev: {name: the same} to evaluate on after each epoch too, which select nothing.
     """
 
     train: object
     dev: object
     max_length: int
     test: object = None
+    further_dev: dict = dataclasses.field(default_factory=dict)
 
     def parts(self):
-        """Return {name: data} of the splits that are not None."""
-        splits = {"train": self.train, "dev": self.dev, "test": self.test}
+        """Return {name: data} of the splits that are not None; "dev_NAME" of a further dev set."""
+        splits = {"train": self.train, "dev": self.dev}
+        splits |= {f"dev_{name}": data for name, data in self.further_dev.items()}
+        splits["test"] = self.test
         return {name: data for name, data in splits.items() if data is not None}
+
+    @classmethod
+    def from_parts(cls, parts, max_length):
+        """Return the splits whose `parts` these are."""
+        devs = {name: data for name, data in parts.items() if name.startswith("dev_")}
+        further_dev = {name.removeprefix("dev_"): data for name, data in devs.items()}
+        return cls(parts["train"], parts.get("dev"), max_length, parts.get("test"), further_dev)
 
 
 @dataclasses.dataclass
@@ -104,9 +116,30 @@ class Experiment(abc.ABC):
             save_to=self.save,
         )
 
-    @abc.abstractmethod
     def evaluate_dev(self):
-        """Return the metrics on dev after an epoch, whose names begin with "val_"."""
+        """Return the metrics on dev after an epoch, whose names begin with "val_".
+
+        Those of a further dev set begin with "val_NAME_".
+
+        Raises:
+            InputError: if that is also how a figure of another set is called.
+        """
+        metrics = {}
+        for name in self.batches:
+            if name.startswith("dev"):
+                prefix = f"val{name.removeprefix('dev')}_"
+                found = {f"{prefix}{key}": x for key, x in self.measure(name).items()}
+                if both := sorted(metrics.keys() & found):
+                    raise InputError(
+                        f"further_dev={name.removeprefix('dev_')} has a figure {both[0]}, as "
+                        "another dev set has; give it another name."
+                    )
+                metrics |= found
+        return metrics
+
+    def measure(self, name):
+        """Return the metrics of the model on a split, such as "dev"; by default none."""
+        return {}
 
     def save(self, folder):
         """Save the model in a folder, such as `run.best`."""

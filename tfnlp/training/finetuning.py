@@ -82,13 +82,12 @@ class FineTuning(Experiment):
 
     @functools.cached_property
     def _run_on_dev(self):
-        return evaluator(self.model, self.task, self.batches["dev"])
+        return evaluator(self.model, self.task, self.batches["dev"].signature())
 
-    def evaluate_dev(self):
-        outputs, loss = self._run_on_dev()
-        scores = self.task.score(self.data.dev, self.batches["dev"].encodings, outputs)
-        metrics = {self.trainer.task_loss: loss, **scores}
-        return {f"val_{name}": value for name, value in metrics.items()}
+    def measure(self, name):
+        outputs, loss = self._run_on_dev(self.batches[name])
+        scores = self.task.score(self.data.parts()[name], self.batches[name].encodings, outputs)
+        return {self.trainer.task_loss: loss, **scores}
 
     def save(self, folder):
         settings = {"max_length": self.data.max_length} | (self.task.settings or {})

@@ -11,7 +11,9 @@ def content_fingerprint(value):
     """Return the SHA-256 of examples, a config, or lists and dicts of them.
 
     Args:
-        value: JSON values and dataclasses; of any other object only the type counts.
+        value: JSON values and dataclasses; of any other object only the type counts. A field of a
+            dataclass that has its default does not count: a field that a later version adds
+            leaves the fingerprints of earlier ones valid.
     """
     digest = hashlib.sha256()
     # Encode in pieces, so that the texts of a large file are not copied.
@@ -23,7 +25,15 @@ def content_fingerprint(value):
 def _plain(value):
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
-    return vars(value) if dataclasses.is_dataclass(value) else type(value).__name__
+    if not dataclasses.is_dataclass(value):
+        return type(value).__name__
+    defaults = {field.name: field.default for field in dataclasses.fields(value)}
+    changed = {k: v for k, v in vars(value).items() if not _is_default(v, defaults.get(k))}
+    return {"class": type(value).__name__, **changed}
+
+
+def _is_default(value, default):
+    return type(value) is type(default) and not isinstance(value, np.ndarray) and value == default
 
 
 def model_fingerprint(model):

@@ -111,28 +111,28 @@ def predictor(model, outputs=("logits",)):
     return run
 
 
-def evaluator(model, task, batches):
+def evaluator(model, task, signature):
     """Return a function that runs a model over labelled batches; its graph is traced once.
 
     Args:
         model: returns a dict.
         task: see `tfnlp.tasks`.
-        batches: `LengthBatches`.
+        signature: of the batches.
 
     Returns:
-        A function without arguments. It returns the outputs as in `predictor`, and the task's
-        loss, a float: the mean over the entries of all batches, such as tokens or examples.
+        A function from `LengthBatches` with labels. It returns the outputs as in `predictor`, and
+        the task's loss, a float: the mean over the entries of all batches, such as tokens or
+        examples.
     """
-    signature = [input_signature(model), batches.signature()[1]]
 
-    @tf.function(input_signature=signature)
+    @tf.function(input_signature=[input_signature(model), signature[1]])
     def forward(inputs, labels):
         outputs = _outputs(model, inputs, task.outputs)
         loss = task.loss(labels, outputs)
         rows = tf.shape(tf.nest.flatten(inputs)[0])[0]
         return outputs, loss, tf.cast(entry_count(loss, rows), "float32")
 
-    def run():
+    def run(batches):
         check_lengths(batches, model)
         results = {key: [None] * len(batches.encodings) for key in task.outputs}
         total = weight = 0.0

@@ -110,22 +110,20 @@ class Pretraining(Experiment):
         lanes = {"batch_size": self.config.batch_size} if self.memory else {}
         trainer = Pretrainer(self.task, self.task.trained(models, **lanes))
         compile_model(self.config, trainer, len(self.batches["train"]))
-        if "dev" in self.batches:
-            dev = self.batches["dev"]
-            self._run_on_dev = Evaluator(self.task, trainer.model, dev.signature())
-            self._run_on_dev.check(dev)
+        devs = {name: x for name, x in self.batches.items() if name.startswith("dev")}
+        if devs:
+            self._evaluator = Evaluator(self.task, trainer.model, devs["dev"].signature())
+            for name, dev in devs.items():
+                self._evaluator.check(dev, name)
         return trainer
 
-    def evaluate_dev(self):
-        if "dev" not in self.batches:
-            return {}
-        metrics = self._run_on_dev(self.batches["dev"])
-        metrics |= {
+    def measure(self, name):
+        metrics = self._evaluator(self.batches[name])
+        return metrics | {
             name.replace("log_likelihood", "perplexity"): math.exp(min(-value, 700.0))
             for name, value in metrics.items()
             if name.endswith("log_likelihood")
         }
-        return {f"val_{name}": value for name, value in metrics.items()}
 
     def save(self, folder):
         beside = self.run.path if folder == self.run.best else folder
@@ -204,8 +202,12 @@ class Evaluator:
 
         self._measure = measure
 
-    def check(self, batches):
+    def check(self, batches, split="dev"):
         """Check that each loss has an entry, reading only as many batches as needed.
+
+        Args:
+            batches: as in the call.
+            split: the name of the batches.
 
         Raises:
             InputError: if a loss has none.
@@ -217,8 +219,8 @@ class Evaluator:
             if not missing:
                 return
         raise InputError(
-            "`dev` has no token to score, such as one that could be masked; give more text, or "
-            "text that the tokenizer knows."
+            f"`{split}` has no token to score, such as one that could be masked; give more text, "
+            "or text that the tokenizer knows."
         )
 
     def __call__(self, batches):
@@ -253,6 +255,8 @@ def start_models(objective, config, folder=None, generator=None, **options):
     Raises:
         InputError: if the models of two folders were not trained together, and as `load_model`.
     """
+    if objective.packed:
+        options["packed"] = True
     if hasattr(objective, "build"):
         sources = {"discriminator": folder, "generator": generator}
         heads = {"discriminator": objective.head, "generator": "masked_lm"}

@@ -38,9 +38,17 @@ def _roberta(rate, warmup_share):
     return Published(source, ROBERTA | {"learning_rate": rate, "warmup_share": warmup_share})
 
 
-def _electra(length, rate, warmup_share):
-    settings = ADAM | {"learning_rate": rate, "warmup_share": warmup_share}
-    return Published(f"Clark et al. 2020, table 6: {length} texts", settings)
+def _adam(source, rate, warmup_share):
+    return Published(source, ADAM | {"learning_rate": rate, "warmup_share": warmup_share})
+
+
+def _electra(length, rate, warmup_share, rest=""):
+    return _adam(f"Clark et al. 2020, table 6{rest}: {length} texts", rate, warmup_share)
+
+
+def _deberta(script, rate, batch):
+    source = f"Microsoft's experiments/language_model/{script}: 1,000,000 steps of {batch} texts"
+    return _adam(source, rate, 0.01)
 
 
 def _electra_task(rate, layer_decay):
@@ -51,20 +59,28 @@ def _electra_task(rate, layer_decay):
     )
 
 
-BERT = Published(
-    "Devlin et al. 2019, appendix A.2: 1,000,000 steps of 256 texts",
-    ADAM | {"learning_rate": 1e-4, "warmup_share": 0.01},
-)
+# The paper has no epsilon and no clipping: those of Google's optimization.py.
+BERT = _adam("Devlin et al. 2019, appendix A.2: 1,000,000 steps of 256 texts", 1e-4, 0.01)
 PRETRAINING = {
     "bert_base": BERT,
     "bert_large": BERT,
     "roberta_base": _roberta(6e-4, 0.048),
     "roberta_large": _roberta(4e-4, 0.06),
     "electra_small": _electra("1,000,000 steps of 128", 5e-4, 0.01),
-    "electra_base": _electra("766,000 steps of 256", 2e-4, 0.013),
-    "electra_large": _electra("400,000 steps of 2,048", 2e-4, 0.025),
+    "electra_base": _electra(
+        "766,000 steps of 256", 2e-4, 0.013, ", with a generator of a third of the width"
+    ),
+    "electra_large": _electra("400,000 steps of 2,048", 2e-4, 0.025, ", with 25 % masked"),
+    # Scripts for WikiText-103, not the training of the released models.
+    "deberta_base": _deberta("mlm.sh", 1e-4, 256),
+    "deberta_v3_xsmall": _deberta("rtd.sh", 3e-4, 64),
+    "deberta_v3_base": _deberta("rtd.sh", 1e-4, 256),
+    "deberta_v3_large": _deberta("rtd.sh", 1e-4, 256),
+    "xlnet_large": _adam(
+        "Yang et al. 2019, pretraining hyperparameters: 500,000 steps of 8,192 texts", 4e-4, 0.08
+    ),
     "albert": Published(
-        "Lan et al. 2020, section 4.1, with LAMB's warm-up for BERT: 125,000 steps of 4,096 texts",
+        "Lan et al. 2020, section 4.1, and their run_pretraining.py: 125,000 steps of 4,096 texts",
         ADAM | {"optimizer": "lamb", "learning_rate": 1.76e-3, "warmup_share": 0.025},
     ),
 }

@@ -71,6 +71,13 @@ def fit(model, batches, config, run, save_best, **options):
             f"patience={config.patience} has no effect here, where the last epoch is kept and no "
             "score on dev is waited for; leave it out."
         )
+    steps = config.total_steps(len(batches))
+    if recorder.kept.every and recorder.kept.every > steps:
+        logging.warning(
+            "keep_every=%d is more than the %d steps of the training: no model is kept.",
+            recorder.kept.every,
+            steps,
+        )
     strategy = model.distribute_strategy
     several = several_workers(strategy)
     with strategy.scope():

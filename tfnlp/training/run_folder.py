@@ -63,6 +63,7 @@ class RunFolder:
     | `checkpoints/` | Hugging Face folders of earlier steps, `step_2000/` and so on |
     | `state.safetensors` | the last state of the training, to resume from |
     | `README.md` | the model card; `best/` has a copy |
+    | `report.html` | the card as a page, with each epoch beside the curves |
     | `intermediate/` | the same of the first of two phases |
     | `generator/` | beside `best/`, another model that was trained with it |
     | `averaged/` | beside `best/`, the mean of the weights after the last epochs |
@@ -78,14 +79,17 @@ class RunFolder:
             from its state, with the learning rates of the new number of epochs.
         overwrite: whether `start` deletes the run in the folder.
         writes: whether anything is written; of several workers only one writes.
+        defaults: values of flags that a run of an earlier version may lack, a dict.
+        files: names of further files of this run in the folder.
 
     Raises:
         InputError: if the folder holds a run with other flags, or other files, or if another
             process writes to it.
     """
 
-    def __init__(self, path, flags, overwrite=False, writes=True):
+    def __init__(self, path, flags, overwrite=False, writes=True, defaults=None, files=()):
         self.writes = writes
+        self.files = files
         self.path = pathlib.Path(path)
         self.best = self.path / "best"
         self.averaged = self.path / "averaged"
@@ -94,6 +98,7 @@ class RunFolder:
         self.state_path = self.path / "state.safetensors"
         # As read back from JSON: lists for tuples, strings for keys.
         self.flags = json.loads(json_text(flags))
+        self._defaults = json.loads(json_text(defaults or {}))
         self._flags_now = self.flags  # `flags` below may keep the old names of moved files
         self.overwritten = []  # the files to delete before the run starts
         self.tokenizer = None  # one that the run learned, which a resumed run must have again
@@ -118,7 +123,8 @@ class RunFolder:
     def _run_files(self):
         files = [path for path in self.path.rglob("*") if path.is_symlink() or not path.is_dir()]
         for path in files:
-            if not _is_run_file(path.relative_to(self.path)):
+            name = path.relative_to(self.path)
+            if not (_is_run_file(name) or str(name) in self.files):
                 raise InputError(
                     f"{self.path} cannot be overwritten: {path} is no file of a run; move it "
                     "away, or give another folder."
@@ -129,7 +135,7 @@ class RunFolder:
 
     def _adopt(self, stored):
         """Check that the stored flags are those of this run; keep old paths and earlier epochs."""
-        stored, flags = dict(stored), self._flags_now
+        stored, flags = self._defaults | stored, self._flags_now
         earlier = stored.pop("earlier_epochs", [])
         differing = {
             key for key in stored.keys() | flags if not _same(stored.get(key), flags.get(key))

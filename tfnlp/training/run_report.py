@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import html
 import math
 import platform
 
@@ -11,14 +12,14 @@ from absl import logging
 
 import tfnlp
 from tfnlp.checkpoints import read_config
-from tfnlp.plots import plot_curves
+from tfnlp.plots import draw_curves, html_page, html_table, plot_curves, svg_of
 from tfnlp.utils.files import write_json, write_text
 
 BASELINE = "The baseline gives all examples their commonest label, or their mean number."
 
 
 def write_report(run, figures, labels=None, metric="accuracy", epoch="best", examples=None):
-    """Write a run's figures, its plot and its model card.
+    """Write a run's figures, its plot, its model card, and both as the page report.html.
 
     Args:
         run: the `RunFolder`.
@@ -33,10 +34,12 @@ def write_report(run, figures, labels=None, metric="accuracy", epoch="best", exa
     write_json(run.path / "figures.json", figures)
     plot = plot_curves(run.metrics(), run.path / "curves.png", metric)
     facts = _training_facts(run, examples or {})
-    card = (run, labels, figures, facts, epoch)
-    write_text(run.path / "README.md", _model_card(*card, plot=plot))
+    card = run.path.name, labels, _sections(run, figures, facts)
+    folder = f"best/ is a Hugging Face folder of the {epoch} epoch"
+    write_text(run.path / "README.md", _model_card(*card, folder, plot=plot))
+    write_text(run.path / "report.html", _report_page(*card, folder, run.metrics(), metric))
     if run.best.exists():  # which has no plot, and may be shared alone
-        write_text(run.best / "README.md", _model_card(*card, plot=False))
+        write_text(run.best / "README.md", _model_card(*card, folder, plot=False))
     for key, value in figures.items():
         logging.info("%s: %s", key, _text(value))
         if key.endswith("_only_answer"):
@@ -85,38 +88,88 @@ def _training_facts(run, examples):
     return facts | versions
 
 
-def _figure_lines(figures):
-    """Return the lines of the table of figures, with baselines beside their scores."""
+def _figure_rows(figures):
+    """Return the table of figures, with baselines beside their scores."""
     texts = {key: _text(value) for key, value in figures.items() if value is not None}
     if not any("_baseline_" in key for key in figures):
-        return _table("figure", {key.replace("_", " "): value for key, value in texts.items()})
-    lines = ["| figure | value | baseline |", "| --- | --- | --- |"]
+        return _rows("figure", {key.replace("_", " "): value for key, value in texts.items()})
+    rows = [["figure", "value", "baseline"]]
+    baselines = {k.replace("_baseline_", "_"): v for k, v in texts.items() if "_baseline_" in k}
     for key, value in texts.items():
-        split, _, score = key.partition("_")
-        if not score.startswith("baseline_"):
-            baseline = texts.get(f"{split}_baseline_{score}", "")
-            lines.append(f"| {key.replace('_', ' ')} | {value} | {baseline} |")
-    return [*lines, "", BASELINE]
+        if "_baseline_" not in key:
+            rows.append([key.replace("_", " "), value, baselines.get(key, "")])
+    return rows
 
 
-def _table(name, values):
-    """Return the lines of a table of the values that are not None."""
-    rows = [f"| {key} | {value} |" for key, value in values.items() if value is not None]
-    return [f"| {name} | value |", "| --- | --- |", *rows]
+def _rows(name, values):
+    """Return a table of the values that are not None, its header first."""
+    rows = [[key, str(value)] for key, value in values.items() if value is not None]
+    return [[name, "value"], *rows]
 
 
-def _model_card(run, labels, figures, facts, epoch, plot):
-    lines = [f"# {run.path.name}", ""]
-    if labels and len(labels) > 1:  # not the number of a regression
-        lines += [f"Classes: {', '.join(map(str, labels))}.", ""]
-    lines += ["## Measured", "", *_figure_lines(figures)]
-    if plot:
-        lines += ["", "![Loss and score by epoch](curves.png)"]
+def _sections(run, figures, facts):
+    """Return the tables of a model card by title."""
+    sections = {"Measured": _figure_rows(figures)}
     # From the weights: flags do not give the sizes of a model loaded from a folder.
     config = _model_facts(run)
-    lines += ["", "## Model", "", *_table("field", config)] if config else []
-    lines += ["", "## Trained", "", *_table("fact", facts)]
-    lines += ["", "## Made with", "", *_table("flag", run.flags)]
-    folder = f"`best/` is a Hugging Face folder of the {epoch} epoch"
-    lines += ["", f"{folder}; `metrics.jsonl` has every epoch.", ""]
-    return "\n".join(lines)
+    sections |= {"Model": _rows("field", config)} if config else {}
+    return sections | {"Trained": _rows("fact", facts), "Made with": _rows("flag", run.flags)}
+
+
+def _classes(labels):
+    """Return the line of the class names; "" for none, and for the number of a regression."""
+    return f"Classes: {', '.join(map(str, labels))}." if labels and len(labels) > 1 else ""
+
+
+def _has_baselines(rows):
+    return rows[0][-1] == "baseline"
+
+
+def _model_card(name, labels, sections, folder, plot):
+    lines = [f"# {name}", ""]
+    lines += [_classes(labels), ""] if _classes(labels) else []
+    for title, (header, *rows) in sections.items():
+        lines += [f"## {title}", "", f"| {' | '.join(header)} |", "| --- " * len(header) + "|"]
+        lines += [*(f"| {' | '.join(row)} |" for row in rows), ""]
+        lines += [BASELINE, ""] if _has_baselines([header]) else []
+        lines += ["![Loss and score by epoch](curves.png)", ""] if plot else []
+        plot = False  # after the first table
+    folder = folder.replace("best/", "`best/`")
+    return "\n".join([*lines, f"{folder}; `metrics.jsonl` has every epoch.", ""])
+
+
+def _report_page(name, labels, sections, folder, metrics, metric):
+    """Return the model card as a page, with each epoch's numbers beside the curves."""
+    parts = [f"<h1>{html.escape(name)}</h1>", f"<p>{html.escape(_classes(labels))}</p>"]
+    for title, rows in sections.items():
+        parts += [f"<h2>{title}</h2>", html_table(rows)]
+        parts += [f"<p>{BASELINE}</p>"] if _has_baselines(rows) else []
+        if title == "Measured" and metrics:
+            parts += ["<h2>Epochs</h2>", '<div class="beside">', _curves(metrics, metric)]
+            parts += [html_table(_epoch_rows(metrics)), "</div>"]
+    parts.append(f"<p>{html.escape(folder)}; metrics.jsonl has every epoch.</p>")
+    return html_page(name, "\n".join(parts))
+
+
+def _curves(metrics, metric):
+    """Return the curves as an SVG; "" without matplotlib, which `plot_curves` has told."""
+    try:
+        svg = svg_of(draw_curves(metrics, metric), "Loss and score by epoch; the table has them")
+        return f'<figure class="plot">{svg}</figure>'
+    except ImportError:
+        return ""
+
+
+def _cell(value):
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _epoch_rows(metrics):
+    """Return a table of the losses and scores of each epoch."""
+    names = dict.fromkeys(key for m in metrics for key in m)
+    names = [name for name in names if name not in ("epoch", "time", "seconds")]
+    rows = ([_cell(m.get(name)) for name in names] for m in metrics)
+    header = ["epoch", *(name.replace("val_", "dev ").replace("_", " ") for name in names)]
+    return [header, *([str(m["epoch"]), *row] for m, row in zip(metrics, rows, strict=True))]

@@ -62,7 +62,12 @@ def _is_penalised(block):
 def _kind(block):
     """Return what blocks that compute the same by other weights have in common, as text."""
     layers = [
-        (type(layer).__name__, getattr(layer, "is_fake_quantized", False), layer.get_config())
+        (
+            type(layer).__name__,
+            layer.dtype_policy.name,
+            getattr(layer, "is_fake_quantized", False),
+            layer.get_config(),
+        )
         for layer in block._flatten_layers()
     ]
     variables = [(tuple(v.shape), v.dtype, v.trainable) for v in block.variables]

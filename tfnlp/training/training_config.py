@@ -120,6 +120,11 @@ class TrainingConfig:
                 f"end_rate_share={self.end_rate_share} has no effect on schedule={self.schedule}, "
                 f"which does not end; give one of {', '.join(ENDING)}, or leave it out."
             )
+        if self.max_steps and (self.warmup_steps or 0) > self.max_steps:
+            raise InputError(
+                f"warmup_steps={self.warmup_steps} is more than max_steps={self.max_steps}, so "
+                "that the rate would never reach its peak; give fewer, or more of these."
+            )
         if self.batch_size % self.accumulation_steps:
             raise InputError(
                 f"accumulation_steps={self.accumulation_steps} must divide "

@@ -83,26 +83,28 @@ class TranslatorTraining(Experiment):
             fitted, self.batches["train"] = self.sample(self.model, self.pairs)
         trainer = Pretrainer(self.task, fitted)
         compile_model(self.config, trainer, len(self.pairs))
-        self._measure_dev = self._measure(self.model)
+        self._measure_split = self._measurer(self.model)
         self.recent = RecentWeights(self.run.path / "recent", self.average_epochs)
         return trainer
 
     def evaluate_dev(self):
         if self.average_epochs and self.run.writes:
             self.recent.keep(len(self.run.metrics()) + 1, self.model)
-        return {f"val_{name}": value for name, value in self._measure_dev().items()}
+        return super().evaluate_dev()
 
-    def _measure(self, model):
-        """Return a function that computes a model's metrics and perplexity on dev."""
-        dev = self.batches["dev"]
-        measure = Evaluator(self.task, model, dev.signature())
+    def measure(self, name):
+        return self._measure_split(name)
 
-        def measure_dev():
-            metrics = measure(dev)
+    def _measurer(self, model):
+        """Return a function that computes a model's metrics and perplexity on a split."""
+        evaluate = Evaluator(self.task, model, self.batches["dev"].signature())
+
+        def measure(name):
+            metrics = evaluate(self.batches[name])
             # exp(-log-likelihood of a token)
             return metrics | {"perplexity": math.exp(min(-metrics["log_likelihood"], 700.0))}
 
-        return measure_dev
+        return measure
 
     def fingerprints(self):
         return {
@@ -129,7 +131,9 @@ class TranslatorTraining(Experiment):
         return figures
 
     def _figures_of(self, model, prefix):
-        figures = {f"dev_{name}": value for name, value in self._measure(model)().items()}
+        measure = self._measurer(model)
+        devs = [name for name in self.batches if name.startswith("dev")]
+        figures = {f"{dev}_{name}": x for dev in devs for name, x in measure(dev).items()}
         if self.score is not None:
             figures |= self.score(model, prefix)
         return {f"{prefix}{name}": value for name, value in figures.items()}

@@ -4,8 +4,10 @@ import pytest
 
 from distill.learning import augmentation_file
 from distill.learning.augmentation_file import TextColumns, augment_file, labels_in_file
+from tests.beam import NO_BEAM
 from tfnlp.text import read_examples
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.shard_work import in_beam
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def test_a_file_has_examples_and_copies_once_and_goes_on_after_a_kill(
     source, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(augmentation_file, "PIECE", 2)
-    counts = augment_file(doubled, source, tmp_path / "whole")
+    counts = augment_file(lambda: (doubled, None), source, tmp_path / "whole")
     # The seventh example is the first again: its copies are there already.
     assert counts == {"originals": 7, "copies": 12, "duplicates": 9, "refused": 0}
     whole = (tmp_path / "whole" / "augmented.tsv").read_text()
@@ -45,20 +47,33 @@ def test_a_file_has_examples_and_copies_once_and_goes_on_after_a_kill(
 
     broken = tmp_path / "broken"
     with pytest.raises(KeyboardInterrupt):
-        augment_file(stopped, source, broken, settings={"seed": 1})
+        augment_file(lambda: (stopped, None), source, broken, settings={"seed": 1})
     assert not (broken / "augmented.tsv").exists()
-    with open(broken / "part.tsv", "a") as file:
-        file.write("half a li")  # a kill while a piece was written
+    assert len(list(broken.glob("part-*"))) == 2
     with pytest.raises(InputError, match="were made from another `seed`; give another folder"):
-        augment_file(stopped, source, broken, settings={"seed": 2})
-    assert augment_file(stopped, source, broken, settings={"seed": 1}) == counts
+        augment_file(lambda: (stopped, None), source, broken, settings={"seed": 2})
+    assert augment_file(lambda: (stopped, None), source, broken, settings={"seed": 1}) == counts
     assert calls == [0, 2, 4, 4, 6]
     assert (broken / "augmented.tsv").read_text() == whole
-    assert augment_file(stopped, source, broken, settings={"seed": 1}) == counts
+    assert augment_file(lambda: (stopped, None), source, broken, settings={"seed": 1}) == counts
     assert len(calls) == 5
     source.write_text(source.read_text().replace("text 3", "text three"))
     with pytest.raises(InputError, match="were made from another `input file`"):
-        augment_file(stopped, source, broken, settings={"seed": 1})
+        augment_file(lambda: (stopped, None), source, broken, settings={"seed": 1})
+
+
+def load_doubled():
+    return doubled, None
+
+
+def test_a_beam_pipeline_writes_the_same_file(source, tmp_path, monkeypatch):
+    pytest.importorskip("apache_beam", reason=NO_BEAM)
+    monkeypatch.setattr(augmentation_file, "PIECE", 2)
+    for name, each in (("here", None), ("there", in_beam("DirectRunner"))):
+        counts = augment_file(load_doubled, source, tmp_path / name, each=each)
+        assert counts == {"originals": 7, "copies": 12, "duplicates": 9, "refused": 0}
+    here, there = (tmp_path / name / "augmented.tsv" for name in ("here", "there"))
+    assert here.read_bytes() == there.read_bytes()
 
 
 def test_a_file_without_its_examples_is_the_same_after_a_kill(source, tmp_path, monkeypatch):
@@ -72,12 +87,15 @@ def test_a_file_without_its_examples_is_the_same_after_a_kill(source, tmp_path, 
             raise KeyboardInterrupt
         return [["text 0", f"{text}!"] for text in texts]
 
-    counts = augment_file(first_one, source, tmp_path / "whole", originals=False)
+    counts = augment_file(lambda: (first_one, None), source, tmp_path / "whole", originals=False)
     assert counts == {"originals": 0, "copies": 6, "duplicates": 8, "refused": 0}
     with pytest.raises(KeyboardInterrupt):
-        augment_file(first_one, source, tmp_path / "broken", originals=False)
+        augment_file(lambda: (first_one, None), source, tmp_path / "broken", originals=False)
     assert calls == [0, 2, 4, 6, 0, 2]
-    assert augment_file(first_one, source, tmp_path / "broken", originals=False) == counts
+    assert (
+        augment_file(lambda: (first_one, None), source, tmp_path / "broken", originals=False)
+        == counts
+    )
     whole, broken = (tmp_path / name / "augmented.tsv" for name in ("whole", "broken"))
     assert broken.read_text() == whole.read_text()
 
@@ -112,7 +130,7 @@ def test_labels_are_kept_given_or_checked_and_second_texts_augmented_too(tmp_pat
     for name, keep in (("teacher", False), ("agree", True)):
         columns = TextColumns("a", "b", "label")
         counts = augment_file(
-            copies, source, tmp_path / name, columns, judge, keep_labels=keep, originals=keep
+            lambda: (copies, judge), source, tmp_path / name, columns, keep, originals=keep
         )
         found[name] = (tmp_path / name / "augmented.tsv").read_text().splitlines()[1:]
         assert counts["refused"] == (1 if keep else 0)
@@ -120,4 +138,4 @@ def test_labels_are_kept_given_or_checked_and_second_texts_augmented_too(tmp_pat
     assert found["teacher"] == ["one two 0\tx 1\tgood", "three 2\ty 3\tgood"]
     assert found["agree"] == ["one two\tx\tgood", "one two 0\tx 1\tgood", "three\ty\tbad"]
     with pytest.raises(InputError, match="has no column 'sentence'"):
-        augment_file(copies, source, tmp_path / "none")
+        augment_file(lambda: (copies, None), source, tmp_path / "none")

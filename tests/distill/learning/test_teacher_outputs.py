@@ -1,6 +1,7 @@
 """Teacher outputs in shards: those of the live teacher, gone on with, and of nothing else."""
 
 import dataclasses
+import pickle
 
 import keras
 import numpy as np
@@ -8,10 +9,12 @@ import pytest
 
 from distill.learning import teacher_outputs
 from distill.learning.teacher_outputs import compute_teacher_outputs
+from tests.beam import NO_BEAM
 from tfnlp.models import build_model
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.shard_work import in_beam
 
 READS = [("logits", None), ("hidden_states", -1), ("hidden_states", 0), ("attention_scores", 1)]
 READS += [("values", 1)]
@@ -34,13 +37,13 @@ def teacher(tiny_config):
 @pytest.fixture
 def computed(monkeypatch):
     """The numbers of the shards that were computed, as they are."""
-    found, original = [], teacher_outputs._compute_shard
+    found, original = [], teacher_outputs._shard_work
 
-    def compute(outputs, shard, *arguments):
-        found.append(shard)
-        return original(outputs, shard, *arguments)
+    def work(number, *arguments):
+        found.append(number)
+        return original(number, *arguments)
 
-    monkeypatch.setattr(teacher_outputs, "_compute_shard", compute)
+    monkeypatch.setattr(teacher_outputs, "_shard_work", work)
     monkeypatch.setattr(teacher_outputs, "SHARD_BYTES", 1000)
     return found
 
@@ -102,6 +105,32 @@ def test_shards_hold_what_the_teacher_gives_and_a_killed_cache_goes_on(
     for key, value in live.items():
         assert value.dtype == "float32"
         np.testing.assert_allclose(value, expected[key], atol=3e-6)
+
+
+def elsewhere(load, items):
+    """Works as another process does, in another order."""
+    items = pickle.loads(pickle.dumps(list(items)))
+    make = pickle.loads(pickle.dumps(load))()
+    for item in reversed(items):
+        make(item)
+    return items
+
+
+@pytest.mark.parametrize("runner", ["elsewhere", "DirectRunner"])
+def test_work_elsewhere_with_a_saved_teacher_gives_the_same_bytes(
+    runner, teacher, computed, tmp_path
+):
+    each = elsewhere
+    if runner != "elsewhere":
+        pytest.importorskip("apache_beam", reason=NO_BEAM)
+        each = in_beam(runner)
+    compute_teacher_outputs(teacher, make_batches(), READS, tmp_path / "here")
+    compute_teacher_outputs(teacher, make_batches(), READS, tmp_path / "there", each)
+    here, there = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+        for name in ("here", "there")
+    )
+    assert len(here) > 4 and here == there
 
 
 def test_a_cache_of_something_else_or_broken_is_refused_in_one_sentence(

@@ -198,7 +198,7 @@ def test_the_page_is_whole_and_marks_the_frontier(capsys):
     addresses = {*re.findall(r"https?://[^\"\s]*", page)}
     assert addresses == {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
     assert "<script" not in page
-    assert "<td>&lt;a&gt;</td><td>3</td><td>4</td>" in page
+    assert '<th scope="row">&lt;a&gt;</th><td>3</td><td>4</td>' in page
     assert "<p>small answers b to all texts, whose gold answers differ.</p>" in page
     html.parser.HTMLParser().feed(page)
     plots = page.split("<svg")[1:]

@@ -96,6 +96,12 @@ def test_files_of_other_programs_and_kinds_are_refused(files, tmp_path):
     path.write_bytes(model)
     with pytest.raises(InputError, match="inside: another program wrote it"):
         load_runner(path)
+    path.write_bytes(content)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:  # could fill the memory
+        archive.writestr("large.txt", "0" * 100_000)
+    with pytest.raises(InputError, match="inside: another program wrote it"):
+        load_runner(path)
+    path.write_bytes(model)
     with zipfile.ZipFile(path, "a") as archive:  # as MediaPipe's own files have it
         archive.writestr("vocab.txt", "[PAD]")
     with pytest.raises(InputError, match="inside: another program wrote it"):

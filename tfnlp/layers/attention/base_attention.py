@@ -117,6 +117,8 @@ class BaseAttention(BaseLayer):
     OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
     # Call arguments that are hidden states as the inputs are: a pre-norm block normalises them.
     STATES = ()
+    # Function that `tfnlp.inspection` has each call's tensors from, as `_attend` takes them.
+    observer = None
 
     def __init__(
         self,
@@ -224,6 +226,8 @@ class BaseAttention(BaseLayer):
         """
         self._check_scores(call.return_attention_scores)
         value = projections[-1]
+        if self.observer is not None:
+            self.observer(self, call, scores, projections, mask)
         dropout = self.dropout_layer if self.dropout and call.training else None
         if self.block_size:
             options = {"block_size": self.block_size, "training": bool(call.training)}

@@ -17,6 +17,7 @@ class LearnedPositionEncoding(BaseLayer):
 
     Call arguments:
         inputs: (B, L, D), L at most `max_length`.
+        positions: (B, L) integers below `max_length`; 0 to L - 1 if None.
 
     Returns:
         (B, L, D).
@@ -31,14 +32,15 @@ class LearnedPositionEncoding(BaseLayer):
         super().__init__(**kwargs)
         self.keep(locals())
 
-    def build(self, input_shape):
-        table = "position_table", (self.max_length, input_shape[-1])
+    def build(self, inputs_shape, positions_shape=None):
+        table = "position_table", (self.max_length, inputs_shape[-1])
         self.position_table = self._weight("embeddings", *table, self.embeddings_initializer)
 
-    def call(self, inputs):
+    def call(self, inputs, positions=None):
         inputs = check_length("inputs", inputs, self.max_length)
+        rows = ops.arange(ops.shape(inputs)[1]) if positions is None else positions
         # Gathered, not sliced: TFLite quantises the tables of gathers alone.
-        return inputs + ops.take(self.position_table, ops.arange(ops.shape(inputs)[1]), axis=0)
+        return inputs + ops.take(self.position_table, rows, axis=0)
 
-    def compute_output_shape(self, input_shape):
-        return input_shape
+    def compute_output_shape(self, inputs_shape, positions_shape=None):
+        return inputs_shape

@@ -12,6 +12,7 @@ from tfnlp.plots import (
     draw_activations,
     draw_curves,
     draw_paths,
+    figures,
     plot_activations,
     plot_alignments,
     plot_curves,
@@ -71,7 +72,7 @@ def test_one_loss_has_one_panel_and_non_finite_numbers_leave_a_gap():
 def test_each_character_has_its_tokens_colour(tmp_path, monkeypatch):
     import matplotlib
 
-    monkeypatch.setattr(plots, "LINE", 4)
+    monkeypatch.setattr(figures, "LINE", 4)
     tokens, values = ["ab", "\n", "$c$de", "f"], [-1.0, 0.0, 1.0, 0.5]
     figure = draw_activations(tokens, values)
     colours = matplotlib.colormaps["RdBu"]
@@ -100,7 +101,7 @@ def test_each_character_has_its_tokens_colour(tmp_path, monkeypatch):
 def test_characters_without_a_font_are_warned_of(tmp_path, monkeypatch, caplog):
     weights, path = {"": np.eye(2)}, tmp_path / "a.png"
     # What Matplotlib brings itself has no such character, a font that is installed may.
-    monkeypatch.setattr(plots, "KOREAN", ("no such font", "STIXGeneral"))
+    monkeypatch.setattr(figures, "KOREAN", ("no such font", "STIXGeneral"))
     assert plots.font_families("monospace") == ["monospace", "STIXGeneral"]
     assert plot_alignments(weights, ["\u3400", "a"], ["b", "\u3401"], path)
     assert f"{path} shows boxes for 2 characters that no installed font has" in caplog.text

@@ -1,0 +1,152 @@
+"""Predictions of a model for files of any size, shard by shard."""
+
+import dataclasses
+import functools
+import hashlib
+import itertools
+import pathlib
+
+from distill import runtime
+from distill.reports.inputs import Columns, Inputs
+from distill.reports.prediction_tasks import PredictionTask
+from distill.reports.predictions import predict_inputs, print_summary, write_lines
+from tfnlp import pipelines
+from tfnlp.corpora import find_files
+from tfnlp.corpora.file_ranges import FileRange, as_file, plan_ranges
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import make_folder, read_json, write_json
+from tfnlp.utils.progress import progress_bar
+from tfnlp.utils.shard_work import in_this_process
+
+SETTINGS = "settings.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class Predictor:
+    """Model to predict with, and how it reads files; pickled for the processes that do.
+
+    Args:
+        model: a .tflite file, or the folder of a model.
+        task: its `PredictionTask`.
+        columns: `Columns` of the files.
+        batch_size: texts in a batch, for a folder.
+        num_threads: threads of LiteRT, for a file.
+    """
+
+    model: str
+    task: PredictionTask
+    columns: Columns
+    batch_size: int = 32
+    num_threads: int = 1
+
+    def load(self):
+        """Return the `Pipeline` of the model."""
+        if pathlib.Path(self.model).is_file():
+            return runtime.load_runner(self.model, self.num_threads)
+        return pipelines.load_runner(self.model, self.batch_size)
+
+    def plan(self, path, size):
+        """Return the `FileRange`s of a file, of `size` bytes each."""
+        if self.task.kind == "tagger" and path.suffix.lower() == ".tsv":
+            return [FileRange(path, "files")]  # a table, or sentences between blank lines
+        unit = "blank_lines" if self.task.kind == "tagger" else "lines"
+        return [part for (part,) in plan_ranges([(path, path.stat().st_size)], size, unit)]
+
+
+def predict_files(predictor, patterns, folder, shard_mb, each=None):
+    """Write predictions-00000.tsv, or .jsonl, and so on for parts of files, and summary.json.
+
+    A part is a range of one file, and its predictions are those of a file of that range alone.
+    Parts that are there are kept, so that a killed call resumes.
+
+    Args:
+        predictor: a `Predictor`.
+        patterns: the files, as in `find_files`.
+        folder: to write into.
+        shard_mb: the megabytes of a file in a part, see `plan_ranges`.
+        each: of `tfnlp.utils.shard_work`, such as `in_beam(runner)`, whose workers must all see
+            the same files; in this process where None.
+
+    Returns:
+        The summary, as of `summarise`. It has scores where all files have gold labels.
+
+    Raises:
+        InputError: as reading does, or if the folder holds predictions of another model or file.
+    """
+    folder, paths = pathlib.Path(folder).absolute(), [x.absolute() for x in find_files(patterns)]
+    made_from = {
+        "model": _content_hash(pathlib.Path(predictor.model)),
+        "columns": dataclasses.asdict(predictor.columns),
+        "shard_mb": shard_mb,
+        "input": [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths],
+    }
+    make_folder(folder)
+    if not (folder / SETTINGS).exists():
+        write_json(folder / SETTINGS, made_from)
+    for name, value in read_json(folder / SETTINGS).items():
+        if value != made_from[name]:
+            raise InputError(
+                f"{folder} holds predictions of another `{name}`; give another folder."
+            )
+    size = max(int(shard_mb * 1e6), 1)
+    items = list(enumerate(part for path in paths for part in predictor.plan(path, size)))
+    load = functools.partial(_shard_maker, folder, predictor)
+    with progress_bar(total=len(items), desc="predicting", unit="shard") as bar:
+        for _ in (each or in_this_process)(load, items):
+            bar.update()
+    parts = [read_json(_facts_path(folder, number)) for number, _ in items]
+    summary = {name: sum(part[name] for part in parts) for name in ("texts", "cut")}
+    if all(part["gold"] for part in parts if part["texts"]):
+        gold, ids, answers = (
+            [*itertools.chain.from_iterable(part[name] for part in parts)]
+            for name in ("gold", "ids", "answers")
+        )
+        summary |= predictor.task.score_answers(Inputs([], None, gold, ids), answers)
+    write_json(folder / "summary.json", summary)
+    print_summary(summary, parts[0]["max_length"])
+    return summary
+
+
+def _facts_path(folder, number):
+    return folder / f"part-{number:05d}.json"
+
+
+def _shard_maker(folder, predictor):
+    """Return a function from the number and the `FileRange` of a part to its files.
+
+    A part's counts and, where it has gold answers, what its score needs, are written last.
+    """
+    pipeline, task = predictor.load(), predictor.task
+
+    def make(item):
+        number, part = item
+        if _facts_path(folder, number).exists():
+            return
+        inputs, predictions = Inputs([]), []
+        with as_file(part) as path:
+            if path is not None:
+                inputs = task.read(path, predictor.columns)
+                predictions = predict_inputs(pipeline, inputs)
+        write_lines(folder / f"predictions-{number:05d}{task.suffix}", task, inputs, predictions)
+        scored = inputs.gold is not None
+        facts = {
+            "texts": len(inputs.texts),
+            "cut": task.count_truncated(pipeline, inputs, predictions),
+            "max_length": pipeline.max_length,
+            "gold": inputs.gold if scored else [],
+            "ids": inputs.ids or [] if scored else [],
+            "answers": [task.answer(prediction) for prediction in predictions] if scored else [],
+        }
+        write_json(_facts_path(folder, number), facts)
+
+    return make
+
+
+def _content_hash(path):
+    """Return the SHA-256 of a file, or of the files of a folder."""
+    digest = hashlib.sha256()
+    for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+        if file.is_file():
+            with open(file, "rb") as content:
+                digest.update(hashlib.file_digest(content, "sha256").digest())
+    return digest.hexdigest()

@@ -1,0 +1,70 @@
+"""Notebooks of the guides: `make notebooks` writes and runs them."""
+
+import os
+import pathlib
+import re
+import sys
+
+import jupytext
+from nbclient import NotebookClient
+
+from recipes import demo_data
+
+GUIDES = pathlib.Path(__file__).parent / "guides"
+# A page has the output of a block below it, and a notebook its own.
+OUTPUT = re.compile(r"(^```(?:python|bash)\n.*?^```\n)\n```text\n.*?^```\n", re.M | re.S)
+SKIP = re.compile(r"^<!-- skip: .*? -->\n\n", re.M)
+# Without it the language of the first block would be that of the notebook.
+KERNEL = """\
+---
+jupyter:
+  kernelspec: {name: python3, display_name: Python 3, language: python}
+---
+
+"""
+
+
+def read_notebook(page):
+    """Return a page as a notebook without outputs; bash blocks are `%%bash` cells."""
+    text = SKIP.sub("", OUTPUT.sub(r"\1", page.read_text("utf-8")))
+    text = re.sub(r"\]\((\w+)\.md", r"](\1.ipynb", text)
+    return jupytext.reads(KERNEL + text.replace("](../", "](../../docs/"), "md")
+
+
+def run_notebook(notebook, folder, environment):
+    """Run a notebook in a folder, and keep its outputs; the first error is raised."""
+    client = NotebookClient(notebook, timeout=1800, kernel_name="python3")
+    client.execute(cwd=str(folder), env=environment)
+
+
+def kernel_environment():
+    """Return variables by which cells find this Python, the clone and the Korean reviews."""
+    clone = GUIDES.parents[1]
+    data = pathlib.Path(os.environ.get("TFNLP_DATA", clone.parent / "shared" / "data"))
+    return os.environ | {
+        "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(clone),
+        "NSMC": str(data / "nsmc"),
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
+
+
+def main(folder, packages, *names):
+    """Write and run the guides of these names, or all, with what they make beside them."""
+    environment = kernel_environment()
+    folder = pathlib.Path(folder)
+    demo_data.write_demo(packages, folder / "demo")
+    pages = [GUIDES / f"{name}.md" for name in names]
+    for page in pages or sorted(GUIDES.glob("*.md")):
+        notebook = read_notebook(page)
+        path = folder / f"{page.stem}.ipynb"
+        if "$NSMC" in page.read_text("utf-8") and not pathlib.Path(environment["NSMC"]).exists():
+            print(f"{path}: not run, as NSMC is not in $TFNLP_DATA.")
+        else:
+            print(f"{path}: runs", flush=True)
+            run_notebook(notebook, folder, environment)
+        jupytext.write(notebook, path)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

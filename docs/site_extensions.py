@@ -1,0 +1,80 @@
+"""Additions to Sphinx: equations as MathML, pictures of tables, Korean pages, docstrings."""
+
+import inspect
+import re
+
+import figures
+from docutils import nodes
+from ziamath.tex import tex2mml
+
+# 'Args: those of `X`, and' begins a section with a sentence, which napoleon does not know.
+OPENING = re.compile(r"^(Args|Call arguments|Returns|Raises): (.+)$")
+CODE = re.compile(r"(`+[^`]+`+)")
+# 'first, second,' before a line that goes on with names is one line to napoleon.
+NAMES = re.compile(r"^(    (?:\w+, )*\w+,)\n +(?=[\w, ]+: )", re.M)
+MARKUP = re.compile(r"[*|\\]|(?<=\w)_(?!\w)")
+
+
+def setup(app):
+    """Register what this module has with Sphinx."""
+    app.add_html_math_renderer("mathml", (_inline_equation, None), (_equation, None))
+    app.connect("source-read", figures.draw_marked_tables)
+    app.connect("html-page-context", _set_language)
+    app.connect("autodoc-process-signature", _arguments_of_init)
+    app.connect("autodoc-process-docstring", _as_restructured_text, priority=100)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _set_language(app, pagename, templatename, context, doctree):
+    """Tell browsers and screen readers which pages are Korean."""
+    if pagename.startswith("ko/"):
+        context["language"] = "ko"
+
+
+def _inline_equation(translator, node):
+    translator.body.append(tex2mml(node.astext(), inline=True))
+    raise nodes.SkipNode
+
+
+def _equation(translator, node):
+    translator.body.append(f'<div class="equation">{tex2mml(node.astext())}</div>')
+    raise nodes.SkipNode
+
+
+def _arguments_of_init(app, what, name, obj, options, signature, return_annotation):
+    """Return the arguments of a Keras layer, which its `__new__` hides."""
+    if what == "class" and signature == "(*args, **kwargs)":
+        _, *arguments = inspect.signature(obj.__init__).parameters.values()
+        return str(inspect.Signature(arguments)), return_annotation
+    return None
+
+
+def _as_restructured_text(app, what, name, obj, options, lines):
+    """Write a docstring, plain text with code in single backticks, as reStructuredText."""
+    written = []
+    for place, line in enumerate(lines):
+        match = OPENING.match(line)
+        if match and place + 1 < len(lines) and lines[place + 1].startswith("    "):
+            written += [line, "", f"{match[1]}:"]
+        else:
+            written.append(line)
+    parts = CODE.split(NAMES.sub(r"\1 ", "\n".join(written)))
+    for place, part in enumerate(parts):
+        if place % 2:
+            literal = f"``{part.strip('`')}``"
+            parts[place] = literal + "\\ " * parts[place + 1][:1].isalnum()
+        else:
+            parts[place] = MARKUP.sub(r"\\\g<0>", part)
+    lines[:] = "".join(parts).split("\n")
+    if what == "module":
+        lines += [line for constant in _constants(obj) for line in constant]
+
+
+def _constants(module):
+    """Yield a description of each public name that autodoc leaves out: no class, no function."""
+    for name in getattr(module, "__all__", ()):
+        value = getattr(module, name)
+        if not callable(value) and not inspect.ismodule(value):
+            entries = [value] if isinstance(value, str) else sorted(map(str, value))
+            content = ", ".join(f"``{entry}``" for entry in entries)
+            yield "", f".. py:data:: {name}", "", f"   {content}"

@@ -1,0 +1,110 @@
+"""Shows where each head of a model looks, on one HTML page that needs no network.
+
+    python -m recipes.look_at_attention --model_dir=runs/teacher/best \\
+        --text="a fine film" --text="a film that is not fine" --output_dir=runs/attention
+
+Of a pair of texts, or of a translator with the translation (its own unless --pair is given):
+
+    python -m recipes.look_at_attention --model_dir=runs/translator/best \\
+        --text="A man in a red shirt." --pair="Ein Mann in einem roten Hemd." \\
+        --output_dir=runs/alignment
+
+A teacher beside its student, layer by layer:
+
+    python -m recipes.look_at_attention --model_dir=runs/student/best \\
+        --teacher_dir=runs/teacher/best --text="a fine film" --output_dir=runs/attention
+
+OUTPUT_DIR/attention.html opens in any browser: every head, before and after the softmax, the terms
+of relative positions apart, both streams of an XLNet, position encodings, and gradient times input
+beside each head, because attention alone is no explanation. OUTPUT_DIR/attention.svg is a picture
+of the first text, the mean of each layer's heads.
+"""
+
+import pathlib
+
+from absl import flags, logging
+
+import tfnlp
+from distill.learning.layer_map import resolve_layer_map
+from recipes import entry_point
+from recipes.command_line import read_numbers, refuse_without
+from tfnlp import checkpoints, generation, plots
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import check_writable, write_text
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("model_dir", None, "Folder of a model, or its name on Hugging Face's Hub.")
+flags.DEFINE_multi_string("text", None, "A text.")
+flags.DEFINE_multi_string(
+    "pair", [], "Second text of a pair, or the translation, one for each --text."
+)
+flags.DEFINE_string("teacher_dir", None, "Folder of a teacher, to stand beside the model.")
+flags.DEFINE_list(
+    "layer_map",
+    None,
+    "Teacher's layer for each of the model's, counted from 0, such as 1,3,5; or uniform, last, "
+    "first or alternate; uniform if not given.",
+)
+flags.DEFINE_string("output_dir", None, "Folder to write attention.html and attention.svg into.")
+flags.mark_flags_as_required(["model_dir", "text", "output_dir"])
+
+
+def check_flags():
+    """Raise an InputError for conflicting flags."""
+    refuse_without(["layer_map"], "teacher_dir")
+    if FLAGS.pair and len(FLAGS.pair) != len(FLAGS.text):
+        raise InputError(
+            f"--pair is given {len(FLAGS.pair)} times and --text {len(FLAGS.text)} times; give "
+            "one pair for each text."
+        )
+
+
+def load(folder):
+    """Load a folder's model and its tokenizer."""
+    tokenizer = tfnlp.text.load_tokenizer(folder)
+    model = checkpoints.load_model(folder, checkpoints.read_head(folder))
+    tfnlp.models.check_vocabulary(tokenizer, model)
+    return model, tokenizer
+
+
+def read_pairs(model, tokenizer):
+    """Return the second text of each text, or None; the translations of a translator."""
+    if FLAGS.pair or model.head != "sequence_to_sequence":
+        return FLAGS.pair or [None] * len(FLAGS.text)
+    translate = generation.Translator(model, tokenizer, search=generation.Greedy())
+    return [best.text for best, *_ in translate(FLAGS.text)]
+
+
+def layer_map(teacher, model):
+    """Return the layers of the teacher that stand beside the model's."""
+    chosen = FLAGS.layer_map or ["uniform"]
+    named = len(chosen) == 1 and not chosen[0].isdigit()
+    layers = [tfnlp.models.config_of(each).num_layers for each in (teacher, model)]
+    return resolve_layer_map(chosen[0] if named else read_numbers("layer_map"), *layers)
+
+
+def main():
+    check_flags()
+    folder = pathlib.Path(FLAGS.output_dir)
+    check_writable(folder / "attention.html")
+    entry_point.load_tensorflow()
+    model, tokenizer = load(FLAGS.model_dir)
+    texts = list(zip(FLAGS.text, read_pairs(model, tokenizer), strict=True))
+    attentions = [tfnlp.inspection.attention_of(model, tokenizer, *each) for each in texts]
+    beside = {}
+    if FLAGS.teacher_dir:
+        teacher, of_teacher = load(FLAGS.teacher_dir)
+        shown = [tfnlp.inspection.attention_of(teacher, of_teacher, *each) for each in texts]
+        beside = {"teachers": shown, "layer_map": layer_map(teacher, model)}
+    name = "/".join(pathlib.Path(FLAGS.model_dir).parts[-2:])
+    page = plots.attention_page(attentions, title=f"Attention of {name}", **beside)
+    page.save(folder / "attention.html")
+    write_text(folder / "attention.svg", page.svg)
+    for sentence in page.summary:
+        logging.info("%s", sentence)
+    size = (folder / "attention.html").stat().st_size / 1e6
+    logging.info("Wrote %s, %.1f MB.", folder / "attention.html", size)
+
+
+if __name__ == "__main__":
+    entry_point.run(main)

@@ -1,0 +1,125 @@
+"""Rows of several documents, against each document alone."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfnlp import configs, models
+from tfnlp.objectives.masked_positions import logits_at_positions
+from tfnlp.utils.errors import InputError
+
+LENGTHS = (5, 9, 3)
+SIZES = {
+    "vocabulary_size": 40,
+    "num_layers": 2,
+    "num_heads": 2,
+    "hidden_dim": 8,
+    "intermediate_dim": 16,
+    "max_length": 20,
+    "dropout": 0.0,
+    "attention_dropout": 0.0,
+    "initializer_range": 0.5,
+}
+SHARED = {**SIZES, "embedding_dim": 6}
+DEBERTA = {**SIZES, "max_distance": 8}
+CONFIGS = {
+    "bert": (configs.BertConfig(**SIZES), "masked_lm"),
+    "roberta": (configs.RobertaConfig(**SIZES), "masked_lm"),
+    "distilbert": (configs.DistilBertConfig(**SIZES), "masked_lm"),
+    "albert": (configs.AlbertConfig(**SHARED), "masked_lm"),
+    "electra": (configs.ElectraConfig(**SHARED), "discriminator"),
+    "deberta": (configs.DebertaConfig(**DEBERTA, enhanced_mask_decoder=True), "masked_lm"),
+    "deberta_v3": (configs.DebertaV2Config(**DEBERTA, num_buckets=4), "discriminator"),
+    "gpt": (configs.GptConfig(**SIZES), "causal_lm"),
+    "gpt2": (configs.Gpt2Config(**SIZES), "causal_lm"),
+}
+
+
+def documents():
+    rng = np.random.default_rng(1)
+    return [rng.integers(5, 40, (1, length)).astype("int32") for length in LENGTHS]
+
+
+def inputs_of(ids):
+    return {"token_ids": ids, "segment_ids": ids % 2 * 0, "padding_mask": np.ones_like(ids)}
+
+
+def packed_inputs(padding):
+    """Return a row of all documents with padding behind them."""
+    row = inputs_of(np.concatenate(documents(), axis=1))
+    row["positions"] = np.concatenate([np.arange(n) for n in LENGTHS])[None].astype("int32")
+    return {name: np.pad(x, [(0, 0), (0, padding)]) for name, x in row.items()}
+
+
+def build_pair(config, head, **options):
+    """Return a model of rows of documents, and one of documents alone with the same weights."""
+    keras.utils.set_random_seed(3)
+    alone = models.build_model(config, head)
+    packed = models.build_model(config, head, packed=True, **options)
+    packed.set_weights(alone.get_weights())
+    return packed, alone
+
+
+def logits_and_gradients(model, batches, weights):
+    """Return the logits of all batches in a row, and the gradients of their weighted sum."""
+    with tf.GradientTape() as tape:
+        logits = tf.concat([model(batch)["logits"][:, :n] for batch, n in batches], axis=1)
+        loss = tf.reduce_sum(logits * weights)
+    gradients = tape.gradient(loss, model.trainable_variables)
+    return logits.numpy(), [None if g is None else tf.convert_to_tensor(g) for g in gradients]
+
+
+@pytest.mark.parametrize(
+    ("family", "block_size"),
+    [*((family, None) for family in CONFIGS), ("gpt2", 4), ("deberta", 4)],
+)
+def test_documents_of_a_row_are_those_of_documents_alone(family, block_size):
+    config, head = CONFIGS[family]
+    packed, alone = build_pair(config, head, block_size=block_size)
+    total = sum(LENGTHS)
+    shape = (1, total, 40) if head != "discriminator" else (1, total)
+    weights = np.random.default_rng(2).normal(size=shape).astype("float32")
+    row, due = (
+        logits_and_gradients(model, batches, weights)
+        for model, batches in (
+            (packed, [(packed_inputs(2), total)]),
+            (alone, [(inputs_of(ids), ids.shape[1]) for ids in documents()]),
+        )
+    )
+    np.testing.assert_allclose(row[0], due[0], rtol=0, atol=1e-5)
+    for ours, theirs in zip(row[1], due[1], strict=True):
+        assert (ours is None) == (theirs is None)
+        if ours is not None:
+            largest = max(1.0, np.abs(theirs).max())
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-4 * largest)
+
+
+def test_a_row_without_positions_sees_all_documents():
+    packed, alone = build_pair(*CONFIGS["bert"])
+    row = packed_inputs(0)
+    positions = row.pop("positions")
+    apart = packed(row | {"positions": positions})["logits"].numpy()
+    whole = packed(row | {"positions": np.arange(sum(LENGTHS), dtype="int32")[None]})["logits"]
+    np.testing.assert_allclose(whole, alone(row)["logits"], atol=1e-5)
+    assert np.abs(apart - whole.numpy()).max() > 0.1
+
+
+def test_masked_positions_see_their_own_document():
+    packed, _ = build_pair(*CONFIGS["bert"])
+    row, places = packed_inputs(2), np.array([[0, 4, 6, 15]], "int32")
+    few = logits_at_positions(packed)(row | {"masked_positions": places})["logits"]
+    np.testing.assert_allclose(few[0], packed(row)["logits"].numpy()[0, places[0]], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("config", "head"),
+    [
+        (configs.XLNetConfig(**SIZES), "permutation_lm"),
+        (configs.BertConfig(**SIZES), "classifier"),
+        (configs.DebertaV2Config(**DEBERTA, num_buckets=4, convolution_size=3), "masked_lm"),
+    ],
+)
+def test_what_would_see_other_documents_is_refused(config, head):
+    with pytest.raises(InputError, match=r"packed=True does not fit"):
+        models.build_model(config, head, num_classes=2, packed=True)

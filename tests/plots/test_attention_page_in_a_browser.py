@@ -1,0 +1,215 @@
+"""The page in headless Chromium: pointer, keys, what a screen reader is told, and no request."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tests.browser import browser
+from tests.plots.attentions import layer_of, text_of
+from tfnlp.inspection import PositionTable
+from tfnlp.plots import attention_page
+
+TOKENS = ["[CLS]", "<b>fine</b>", "정말", "영화", "</script>", "[SEP]"]
+
+
+@pytest.fixture(scope="module")
+def shown():
+    layers = [
+        layer_of(2, 6, name=f"layer {i}", terms=("c2c", "c2p"), causal=i == 2) for i in (1, 2)
+    ]
+    table = PositionTable("learned positions", [*"012345"], np.eye(6, 8, dtype="float32"))
+    text = text_of(layers, TOKENS, ("a <b>fine</b>", "정말 영화"), [table])
+    return text, text_of([layer_of(3, 70, name="layer 1")], texts=("a long text",))
+
+
+@pytest.fixture(scope="module")
+def page(shown, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    attention_page(list(shown)).save(folder / "attention.html")
+    with browser(folder / "profile") as page:
+        yield page.open(folder / "attention.html")
+
+
+def readout(page):
+    return page.js("document.getElementById('readout').textContent")
+
+
+def cell(row, column):
+    return f"table.heat tbody tr:nth-child({row}) td:nth-child({column + 1})"
+
+
+def test_nothing_is_asked_for_and_the_policy_stops_nothing(page):
+    page.js("document.documentElement.scrollHeight")
+    assert [address.partition("://")[0] for address in page.addresses()] == ["file"]
+    assert page.problems() == []
+    # The policy itself: what a text might bring is not run.
+    blocked = (
+        "new Promise((done) => { document.addEventListener('securitypolicyviolation',"
+        "(e) => done(e.effectiveDirective), { once: true });"
+        "const s = document.createElement('script'); s.textContent = 'window.bad = 1';"
+        "document.body.append(s); })"
+    )
+    assert page.js(blocked) == "script-src-elem" and page.js("window.bad") is None
+    page.events.clear()
+
+
+def test_the_pointer_names_layer_head_tokens_and_numbers(page, shown):
+    layer = shown[0].layers[0]
+    page.point(cell(3, 2))
+    page.wait("document.getElementById('readout').textContent.includes('looks at')")
+    weight = round(100 * layer.weights[0, 2, 1])
+    said = readout(page)
+    assert said.startswith(f"layer 1, head 1: “정말” looks at “<b>fine</b>”: {weight} %, score ")
+    score = float(said.partition("score ")[2].partition(",")[0])
+    assert score == pytest.approx(layer.scores[0, 2, 1], abs=0.06)
+    assert "c2c" in said and "c2p" in said
+    marked = "[...document.querySelectorAll('th.on')].map((e) => e.textContent)"
+    assert page.js(marked) == ["<b>fine</b>", "정말"]
+    page.point("table.heads tr:nth-child(2) td:nth-child(3) canvas")
+    page.wait("document.getElementById('readout').textContent.startsWith('layer 2, head 2')")
+
+
+def test_keys_move_in_the_table_and_between_heads(page):
+    page.js(f"document.querySelector({cell(1, 1)!r}).focus()")
+    page.key("ArrowDown", "ArrowRight")
+    assert "“<b>fine</b>” looks at “<b>fine</b>”" in readout(page)
+    page.key("End")
+    assert "“<b>fine</b>” looks at “[SEP]”" in readout(page)
+    page.key("Home", "ArrowLeft", "ArrowUp")
+    assert "“[CLS]” looks at “[CLS]”" in readout(page)
+    page.key(*["ArrowDown"] * 6)
+    assert "“[CLS]” has " in readout(page) and "gradient × input" in readout(page)
+    stops = "document.querySelectorAll('table.heat [tabindex=\"0\"]').length"
+    assert page.js(stops) == 1  # Tab passes a table in one step
+    page.js("document.querySelector('table.heads button[aria-pressed=true]').focus()")
+    page.key("ArrowDown", "ArrowRight", "Enter")
+    title = "document.getElementById('head-title').textContent"
+    assert page.js(title) == "layer 2, head 2: after the softmax"
+    hidden = page.js("[...document.querySelectorAll('td.hidden')].map((e) => e.textContent)")
+    assert hidden == ["–"] * 15  # what comes after a token, in words too
+    page.js("choose({ row: 0, head: 0 })")
+
+
+def test_numbers_are_text_and_headers_have_scopes(page, shown):
+    rows = page.js(
+        "[...document.querySelectorAll('table.heat tbody tr')].map((row) =>"
+        "[...row.cells].map((cell) => cell.textContent))"
+    )
+    assert [row[0] for row in rows] == TOKENS
+    expected = np.rint(100 * shown[0].layers[0].weights[0])
+    assert np.abs(np.array([row[1:] for row in rows], float) - expected).max() <= 1
+    scopes = "[...document.querySelectorAll('table.heat th')].map((e) => e.scope)"
+    assert page.js(scopes) == ["col"] * 7 + ["row"] * 7
+    page.js("choose({ view: 'c2p' })")
+    found = page.js("document.querySelector('table.heat tbody td').textContent")
+    assert float(found) == pytest.approx(shown[0].layers[0].terms["c2p"][0, 0, 0], abs=0.07)
+    page.js("choose({ view: 'weights' })")
+    korean = "[...document.querySelectorAll('table.heat [lang=ko]')].map((e) => e.textContent)"
+    assert page.js(korean) == ["정말", "영화", "정말", "영화"]
+
+
+def test_a_screen_reader_is_told_all(page):
+    tree = page.accessible()
+    names = {}
+    for role, name in tree:
+        names.setdefault(role, []).append(name)
+    (grid,) = [name for name in names["grid"] if "layer 1" in name]
+    sentence = "layer 1, head 1, after the softmax. It looks mostly at the previous token ("
+    assert grid.startswith(sentence)
+    assert names["columnheader"][-6:] == TOKENS and set(TOKENS) <= set(names["rowheader"])
+    assert len(names["gridcell"]) >= 36
+    heads = [name for name in names["button"] if "head" in name]
+    assert len(heads) == 4 and heads[0].startswith("layer 1, head 1. It looks mostly at")
+    assert {"Layer", "Head", "Numbers"} <= {name.strip() for name in names["combobox"]}
+    assert "status" in names and "Attention alone is no explanation." in names["StaticText"]
+    assert page.js("document.documentElement.lang") == "en"
+
+
+def test_long_rows_show_their_top_entries(page):
+    page.js("choose({ text: 1, row: 0, head: 0 })")
+    assert page.js("document.querySelectorAll('table.heat tbody tr').length") == 70
+    first = page.js("document.querySelector('table.heat tbody tr:nth-child(5) td').textContent")
+    assert first.startswith("t3 ")  # the previous token
+    page.point(cell(5, 1))
+    page.wait("document.getElementById('readout').textContent.includes('“t4” looks at “t3”')")
+    page.js("choose({ text: 0 })")
+
+
+def test_heads_are_drawn_when_seen_and_colours_follow_the_reader(page):
+    page.js("window.scrollTo(0, document.getElementById('overview').offsetTop - 50)")
+    canvas = "table.heads tr:nth-child(1) td:nth-child(2) canvas"
+    page.wait(f"document.querySelector('{canvas}').dataset.drawn === 'yes'")
+    pixel = (
+        f"[...document.querySelector('{canvas}').getContext('2d').getImageData(1, 2, 1, 1).data]"
+    )
+    assert max(page.js(pixel)[:3]) < 160  # much attention is dark on white, and light on black
+    dark = {"name": "prefers-color-scheme", "value": "dark"}
+    page("Emulation.setEmulatedMedia", features=[dark])
+    page.wait(f"Math.min(...{pixel}) > 180")
+    still = {"name": "prefers-reduced-motion", "value": "reduce"}
+    page("Emulation.setEmulatedMedia", features=[still])
+    moving = "getComputedStyle(document.querySelector('#png')).transitionDuration"
+    assert page.js(moving) == "0s"
+    # Ink on every colour can be read: a contrast of at least 4.5.
+    worst = (
+        "(() => { const light = (c) => c.map((x) => x / 255).map((x) =>"
+        "x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4).reduce((s, x, i) =>"
+        "s + x * [0.2126, 0.7152, 0.0722][i], 0);"
+        "const all = []; for (let x = -1; x <= 1; x += 0.01) { const b = light(rgb(x));"
+        "const i = inkOn(rgb(x)) === '#000000' ? 0 : 1;"
+        "all.push((Math.max(b, i) + 0.05) / (Math.min(b, i) + 0.05)); }"
+        "return Math.min(...all); })()"
+    )
+    assert page.js(worst) >= 4.5
+
+
+def test_pictures_to_save(page, tmp_path):
+    svg = page.js("svgText()")
+    assert svg.count("<rect") == 37 and "&lt;b&gt;fine" in svg and "layer 1, head 1" in svg
+    page("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    for ending in ("svg", "png"):
+        page.js(f"document.getElementById('{ending}').click()")
+        path = tmp_path / f"attention_layer_1_1.{ending}"
+        for _ in range(200):
+            page.js("new Promise((done) => setTimeout(done, 50))")
+            if path.exists() and path.stat().st_size > 500:
+                break
+        start = path.read_bytes()[:8]
+        assert start == b"\x89PNG\r\n\x1a\n" if ending == "png" else start.startswith(b"<svg")
+
+
+def test_positions_and_their_similarity(page):
+    page.js("document.querySelector('#encodings details').open = true")
+    page.wait("document.querySelectorAll('#encodings table.heat tbody tr').length === 6")
+    row = page.js(
+        "[...document.querySelectorAll('#encodings table.heat tbody tr')[2].cells]"
+        ".map((e) => e.textContent)"
+    )
+    assert row == ["2", "0.00", "0.00", "1.00", "0.00", "0.00", "0.00"]
+    page.js("document.querySelectorAll('#encodings table.heat td')[7].focus()")
+    assert readout(page) == "learned positions: 1 and 1 have the cosine 1.00"
+    assert page.problems() == []
+
+
+def test_an_address_names_a_head(shown, tmp_path):
+    attention_page(list(shown)).save(tmp_path / "attention.html")
+    with browser(tmp_path / "profile") as page:
+        for place, title in (
+            ("layer=2&head=2&view=c2p", "layer 2, head 2: c2p"),
+            ("text=2&head=9", "layer 1, head 3: after the softmax"),
+            ("text=x&layer=99&view=y", "layer 2, head 1: after the softmax"),
+        ):
+            page.open(tmp_path / "attention.html", place=f"#{place}")
+            assert page.js("document.getElementById('head-title').textContent") == title
+
+
+def test_without_scripts_there_is_a_picture_and_every_sentence(shown, tmp_path):
+    texts = [dataclasses.replace(shown[0], texts=("정말 영화",))]
+    attention_page(texts).save(tmp_path / "attention.html")
+    with browser(tmp_path / "profile") as page:
+        page.open(tmp_path / "attention.html", scripts=False)
+        tree = page.accessible()
+        assert any(name.startswith("Mean attention of the heads") for _, name in tree)
+        assert not any(role == "grid" for role, _ in tree)
+        assert page.problems() == []

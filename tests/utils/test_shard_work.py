@@ -1,0 +1,50 @@
+"""Work on shards: everything once, errors in one sentence, in this process and elsewhere."""
+
+import functools
+import importlib.util
+import os
+
+import pytest
+
+from tests.beam import NO_BEAM
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.shard_work import in_beam, in_processes
+
+
+def load(folder):
+    def make(item):
+        if item == 3:
+            raise InputError("item=3 is one too many; give fewer.")
+        (folder / f"{item}").write_text(f"{item * item}")
+
+    return make
+
+
+def kill(folder):
+    return lambda item: os._exit(1)
+
+
+@pytest.mark.parametrize("place", ["1", "2", "DirectRunner"])
+def test_every_item_is_done_and_errors_keep_their_sentence(place, tmp_path):
+    if place == "DirectRunner":
+        pytest.importorskip("apache_beam", reason=NO_BEAM)
+    each = in_processes(int(place)) if place.isdigit() else in_beam(place)
+    work = functools.partial(load, tmp_path)
+    assert list(each(work, [0, 1, 2, 5])) == [0, 1, 2, 5]
+    written = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert written == {"0": "0", "1": "1", "2": "4", "5": "25"}
+    with pytest.raises(InputError) as error:
+        list(each(work, [3]))
+    assert str(error.value) == "item=3 is one too many; give fewer."
+
+
+def test_a_killed_process_is_told(tmp_path):
+    with pytest.raises(InputError, match=r"A worker process was killed.*fewer than processes=2"):
+        list(in_processes(2)(functools.partial(kill, tmp_path), [1, 2, 3]))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("apache_beam") is not None, reason="it is installed")
+def test_a_missing_beam_is_named_with_its_extra():
+    with pytest.raises(InputError) as error:
+        in_beam("FlinkRunner")
+    assert str(error.value) == "runner=FlinkRunner needs apache-beam; pip install 'tfnlp[beam]'."

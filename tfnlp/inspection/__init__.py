@@ -1,0 +1,5 @@
+"""Numbers of what a model does inside: attention, alignments, activations, gradients over time."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,127 @@
+"""Work in shards: functions that map over shards in this process, in several, or in Apache Beam.
+
+Each is called as `each(load, items)`. `load` takes no argument and runs once in a process; the
+function that it returns is called with each item. It writes files, and returns nothing. The files
+of an item depend on the item alone, so that they are the same whoever writes them.
+"""
+
+import concurrent.futures
+import logging
+import multiprocessing
+import multiprocessing.connection
+import os
+import re
+import signal
+import threading
+
+from tfnlp.utils.errors import InputError
+
+
+def in_this_process(load, items):
+    """Yield each item once its work is done."""
+    make = load()
+    for item in items:
+        make(item)
+        yield item
+
+
+def in_processes(processes):
+    """Return a function like `in_this_process` that works in several processes.
+
+    Its `load` is pickled, and its items are done in order.
+
+    Raises:
+        InputError: by the function, if a process is killed.
+    """
+    if processes == 1:
+        return in_this_process
+
+    def each(load, items):
+        # Forked processes would inherit locks that the caller's threads hold.
+        pool = concurrent.futures.ProcessPoolExecutor(
+            processes, multiprocessing.get_context("spawn"), _start_worker, (load,)
+        )
+        try:
+            yield from pool.map(_work, items)
+        except concurrent.futures.process.BrokenProcessPool:
+            raise InputError(
+                "A worker process was killed, perhaps as memory ran out; call again to resume, "
+                f"with fewer than processes={processes} to use less memory."
+            ) from None
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    return each
+
+
+def in_beam(runner, options=()):
+    """Return a function like `in_this_process` that works in an Apache Beam pipeline.
+
+    Its `load` and items are pickled; all items are yielded at the end.
+
+    Args:
+        runner: Beam's name of it, such as "DirectRunner", "FlinkRunner" or "DataflowRunner".
+        options: of the pipeline, a list such as ["--direct_num_workers=2"].
+
+    Raises:
+        InputError: if apache-beam is not installed; by the function, as the work does.
+    """
+    try:
+        import apache_beam as beam
+        from apache_beam.options.pipeline_options import PipelineOptions
+    except ImportError:
+        raise InputError(
+            f"runner={runner} needs apache-beam; pip install 'tfnlp[beam]'."
+        ) from None
+
+    logging.getLogger("apache_beam").setLevel(logging.WARNING)
+
+    class Work(beam.DoFn):
+        def __init__(self, load):
+            self.load = load
+
+        def setup(self):
+            self.make = self.load()
+
+        def process(self, item):
+            self.make(item)
+
+    def each(load, items):
+        items = list(items)
+        arguments = PipelineOptions([f"--runner={runner}", *options])
+        try:
+            with beam.Pipeline(options=arguments) as pipeline:
+                # Without the shuffle one worker would do what it created.
+                shards = pipeline | beam.Create(items) | beam.Reshuffle()
+                shards | "work" >> beam.ParDo(Work(load))
+        except Exception as e:
+            # Beam adds the stage to a worker's error, and from another process the traceback.
+            text = f"InputError: {e}" if isinstance(e, InputError) else str(e)
+            message = re.search(r"InputError: (.*?)(?: \[while running|\n|$)", text)
+            if message is None:
+                raise
+            raise InputError(message[1]) from None
+        yield from items
+
+    return each
+
+
+_worker = {}
+
+
+def _start_worker(load):
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # each process has one core
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process stops this one
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _worker["make"] = load()
+
+
+def _work(item):
+    _worker["make"](item)
+    return item
+
+
+def _end_with_parent():
+    """Exit when the parent process ends, as a killed parent cannot stop its children."""
+    multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
