@@ -109,7 +109,9 @@ class TrainingConfig:
     fixed_length: bool = setting(
         False, "Pad all training texts to the greatest length, not to that of their batch."
     )
-    xla: bool = setting(False, "Compile the training steps by XLA; needs fixed_length.")
+    xla: bool = setting(
+        False, "Compile the training steps by XLA, which is slow on a CPU; needs fixed_length."
+    )
 
     def __post_init__(self):
         check_settings(self)
