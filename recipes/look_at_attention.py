@@ -26,9 +26,10 @@ from absl import flags, logging
 
 import tfnlp
 from distill.learning.layer_map import resolve_layer_map
-from recipes import entry_point
-from recipes.command_line import read_numbers, refuse_without
-from tfnlp import checkpoints, generation, plots
+from recipes import distillation_flags, entry_point
+from recipes.command_line import refuse_without
+from recipes.model_flags import load_with_tokenizer
+from tfnlp import generation, plots
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable, write_text
 
@@ -41,9 +42,9 @@ flags.DEFINE_multi_string(
 flags.DEFINE_string("teacher_dir", None, "Folder of a teacher, to stand beside the model.")
 flags.DEFINE_list(
     "layer_map",
-    None,
+    "uniform",
     "Teacher's layer for each of the model's, counted from 0, such as 1,3,5; or uniform, last, "
-    "first or alternate; uniform if not given.",
+    "first or alternate.",
 )
 flags.DEFINE_string("output_dir", None, "Folder to write attention.html and attention.svg into.")
 flags.mark_flags_as_required(["model_dir", "text", "output_dir"])
@@ -59,14 +60,6 @@ def check_flags():
         )
 
 
-def load(folder):
-    """Load a folder's model and its tokenizer."""
-    tokenizer = tfnlp.text.load_tokenizer(folder)
-    model = checkpoints.load_model(folder, checkpoints.read_head(folder))
-    tfnlp.models.check_vocabulary(tokenizer, model)
-    return model, tokenizer
-
-
 def read_pairs(model, tokenizer):
     """Return the second text of each text, or None; the translations of a translator."""
     if FLAGS.pair or model.head != "sequence_to_sequence":
@@ -75,27 +68,21 @@ def read_pairs(model, tokenizer):
     return [best.text for best, *_ in translate(FLAGS.text)]
 
 
-def layer_map(teacher, model):
-    """Return the layers of the teacher that stand beside the model's."""
-    chosen = FLAGS.layer_map or ["uniform"]
-    named = len(chosen) == 1 and not chosen[0].isdigit()
-    layers = [tfnlp.models.config_of(each).num_layers for each in (teacher, model)]
-    return resolve_layer_map(chosen[0] if named else read_numbers("layer_map"), *layers)
-
-
 def main():
     check_flags()
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "attention.html")
     entry_point.load_tensorflow()
-    model, tokenizer = load(FLAGS.model_dir)
+    model, tokenizer = load_with_tokenizer(FLAGS.model_dir)
     texts = list(zip(FLAGS.text, read_pairs(model, tokenizer), strict=True))
     attentions = [tfnlp.inspection.attention_of(model, tokenizer, *each) for each in texts]
     beside = {}
     if FLAGS.teacher_dir:
-        teacher, of_teacher = load(FLAGS.teacher_dir)
+        teacher, of_teacher = load_with_tokenizer(FLAGS.teacher_dir)
         shown = [tfnlp.inspection.attention_of(teacher, of_teacher, *each) for each in texts]
-        beside = {"teachers": shown, "layer_map": layer_map(teacher, model)}
+        layers = [tfnlp.models.config_of(each).num_layers for each in (teacher, model)]
+        layer_map = resolve_layer_map(distillation_flags.layer_map(), *layers)
+        beside = {"teachers": shown, "layer_map": layer_map}
     name = "/".join(pathlib.Path(FLAGS.model_dir).parts[-2:])
     page = plots.attention_page(attentions, title=f"Attention of {name}", **beside)
     page.save(folder / "attention.html")

@@ -300,6 +300,14 @@ def keep_tokenizer(run, tokenizer):
         run.tokenizer = tokenizer
 
 
+def load_with_tokenizer(folder):
+    """Return a folder's model and tokenizer; raise an InputError if they do not fit."""
+    tokenizer = tfnlp.text.load_tokenizer(folder)
+    model = checkpoints.load_model(folder, checkpoints.read_head(folder))
+    tfnlp.models.check_vocabulary(tokenizer, model)
+    return model, tokenizer
+
+
 def check_fit(model, tokenizer):
     """Raise an InputError unless the vocabulary and --max_length fit the model."""
     tfnlp.models.check_vocabulary(tokenizer, model)

@@ -32,7 +32,8 @@ from absl import flags, logging
 import tfnlp
 from recipes import entry_point
 from recipes.command_line import check_output, refuse_beside, require_one
-from tfnlp import checkpoints, generation, objectives, plots
+from recipes.model_flags import load_with_tokenizer
+from tfnlp import generation, objectives, plots
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -83,14 +84,6 @@ def check_flags():
             refuse_beside(names, f"picture={FLAGS.picture}")
 
 
-def load(folder):
-    """Load a folder's model and its tokenizer."""
-    tokenizer = tfnlp.text.load_tokenizer(folder)
-    model = checkpoints.load_model(folder, checkpoints.read_head(folder))
-    tfnlp.models.check_vocabulary(tokenizer, model)
-    return model, tokenizer
-
-
 def read_text():
     """Return the text of --text, or of the file --input."""
     if FLAGS.text is not None:
@@ -103,7 +96,7 @@ def read_text():
 
 def draw_alignment():
     """Plot the alignment of a translation; return the attention weights."""
-    model, tokenizer = load(FLAGS.model_dir[0])
+    model, tokenizer = load_with_tokenizer(FLAGS.model_dir[0])
     tfnlp.inspection.check_attends(model)
     target = FLAGS.target
     if target is None:
@@ -127,7 +120,7 @@ def draw_gradients():
     """Plot gradient norms over time; return {model folder: norms}."""
     norms = {}
     for folder in FLAGS.model_dir:
-        model, tokenizer = load(folder)
+        model, tokenizer = load_with_tokenizer(folder)
         (ids,) = objectives.plain_ids(tokenizer, [read_text()])
         windows = tfnlp.inspection.windows(ids, FLAGS.length, FLAGS.pieces)
         norms[folder] = tfnlp.inspection.gradient_norms(model, windows)
@@ -137,7 +130,7 @@ def draw_gradients():
 
 def draw_activations():
     """Plot the activations of one cell; return those of its whole layer."""
-    model, tokenizer = load(FLAGS.model_dir[0])
+    model, tokenizer = load_with_tokenizer(FLAGS.model_dir[0])
     (ids,) = objectives.plain_ids(tokenizer, [read_text()])
     if len(ids) > MOST_TOKENS:
         logging.info("The first %d tokens are shown, of %d.", MOST_TOKENS, len(ids))
@@ -156,7 +149,7 @@ def draw_layers():
     """Plot the mix of each model's layers; return {model folder: shares}."""
     shares = {}
     for folder in FLAGS.model_dir:
-        model, _ = load(folder)
+        model, _ = load_with_tokenizer(folder)
         mixes = [layer for layer in model.layers if layer.name == "mix"]
         if not mixes:
             raise InputError(

@@ -24,7 +24,7 @@ from absl import flags
 
 from distill import reports, runtime
 from recipes import data_flags, entry_point, runner_flags
-from recipes.command_line import refuse_beside, require_one
+from recipes.command_line import refuse_beside, refuse_without, require_one
 from tfnlp import checkpoints, pipelines
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable
@@ -101,27 +101,20 @@ def one_file():
     return FLAGS.input[0]
 
 
-def predict_shards(task, each):
-    """Write the predictions of --input part by part; `each` as in `predict_files`."""
-    model = runner_flags.absolute(FLAGS.model)
-    predictor = reports.Predictor(
-        model, task, columns_of_flags(), FLAGS.batch_size, FLAGS.num_threads
-    )
-    reports.predict_files(predictor, FLAGS.input, FLAGS.output_dir, FLAGS.shard_mb, each)
-
-
 def main():
     require_one("input", "text", "question", "ending")
     each = runner_flags.each("shard_mb")
-    for name in ("input", "output_dir") if FLAGS.shard_mb else ():
-        if not FLAGS[name].value:
-            raise InputError(f"shard_mb={FLAGS.shard_mb:g} needs --{name}.")
+    refuse_without(["shard_mb"], "input")
+    refuse_without(["shard_mb"], "output_dir")
     if FLAGS.output_dir:
         check_writable(pathlib.Path(FLAGS.output_dir) / "summary.json")
     kind, labels, settings, load = model_of_flags()
     task = reports.prediction_task(kind, labels, settings, FLAGS.positive_label)
     if FLAGS.shard_mb:
-        predict_shards(task, each)
+        model = runner_flags.absolute(FLAGS.model)
+        sizes = FLAGS.batch_size, FLAGS.num_threads
+        predictor = reports.Predictor(model, task, columns_of_flags(), *sizes)
+        reports.predict_files(predictor, FLAGS.input, FLAGS.output_dir, FLAGS.shard_mb, each)
         return
     if FLAGS.input:
         inputs = task.read(one_file(), columns_of_flags())

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import hashlib
-import itertools
 import json
 import pathlib
 
@@ -134,7 +133,7 @@ def _join(parts, path, header, columns, originals):
     counts, seen = dict.fromkeys(COUNTS, 0), set()
     with atomic_replace(path) as temporary, open(temporary, "wb") as file:
         file.write(_line(header))
-        for line in itertools.chain.from_iterable(map(_lines, parts)):
+        for line in (line for part in parts for line in part.read_text().splitlines()):
             row, kind = json.loads(line)
             key = columns.key(row)
             if kind == "copies" and key in seen:
@@ -148,11 +147,6 @@ def _join(parts, path, header, columns, originals):
             if kind in ("originals", "copies"):
                 file.write(_line(row[column] for column in header))
     return counts
-
-
-def _lines(path):
-    with open(path, encoding="utf-8") as file:
-        yield from file
 
 
 def labels_in_file(labels, source, text_column="sentence", label_column="label"):

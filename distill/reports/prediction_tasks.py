@@ -151,7 +151,7 @@ class PredictionTask:
     def score_answers(self, inputs, predicted):
         """Score the labels, texts, indices, numbers or lists of tags of `score`'s predictions.
 
-        Of the inputs it reads the gold answers and the names.
+        It reads the gold answers and the ids of the inputs alone.
         """
         task, examples = self._task(), self._examples(inputs)
         scores = task.score_predictions(examples, predicted)

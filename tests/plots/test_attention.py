@@ -10,7 +10,7 @@ import pytest
 
 from tests.plots.attentions import layer_of, text_of
 from tfnlp.plots import attention_page
-from tfnlp.plots.attention_data import KEPT, LONG, pack_text, quantise
+from tfnlp.plots.attention_data import KEPT, LONG, pack_text, quantize
 
 HOSTILE = ["</script><script>x()</script>", "'\"&amp;<!--", "\u2028", "정말"]
 
@@ -40,8 +40,8 @@ def test_numbers_decode_to_the_models_within_a_step():
     assert np.sum(list(entry["shares"].values()), axis=0) == pytest.approx(1, abs=1e-3)
     assert np.abs(entry["saliency"]).sum(1) == pytest.approx(1, abs=1e-2)
     assert len(patterns) == 3
-    assert quantise(np.array([0.0, 0.5, 1.0]), 0.0, 1.0).tolist() == [0, 128, 255]
-    assert quantise(np.array([2.0, 2.0]), 2.0, 2.0).tolist() == [0, 0]  # a constant has no span
+    assert quantize(np.array([0.0, 0.5, 1.0]), 0.0, 1.0).tolist() == [0, 128, 255]
+    assert quantize(np.array([2.0, 2.0]), 2.0, 2.0).tolist() == [0, 0]  # a constant has no span
 
 
 def test_long_rows_keep_their_top_entries():

@@ -137,7 +137,7 @@ CASES = {
     "predict": {
         "--input={d}/other.tsv --pair_column=b": "--pair_column=b: {d}/" + HAS.format("b"),
         "--input={d}/other.tsv --question=a": "Give either --text or --input.",
-        "--text=a --shard_mb=8": "--shard_mb=8 needs --input.",
+        "--text=a --shard_mb=8": "--shard_mb=8 has no effect without --input",
         "--text=a --runner=DirectRunner": "--runner=DirectRunner has no effect without --shard_mb",
         "--input=gs://b/a.tsv": "--input=gs://b/a.tsv is an address; mount it as a folder, which",
         "--text=a --num_threads=2": "--num_threads=2 has no effect beside --model=m, which is no",

@@ -53,28 +53,26 @@ def position_tables(model, length):
     """
     tables = {}
     for layer in model._flatten_layers():
-        for name, labels, rows in _tables_of(layer, length):
-            table = PositionTable(name, [f"{x:+d}" if x else "0" for x in labels], rows)
-            if labels and labels[0] == 0:
-                table = PositionTable(name, [str(x) for x in labels], rows)
-            tables.setdefault(name, table)
+        for table in _tables_of(layer, length):
+            tables.setdefault(table.name, table)
     return list(tables.values())
 
 
 def _tables_of(layer, length):
-    """Yield a name, positions or distances, and rows of each position encoding of a layer."""
-    places = list(range(min(length, MOST_POSITIONS)))
+    """Yield the `PositionTable` of each position encoding of a layer."""
+    places = np.arange(min(length, MOST_POSITIONS))
+    positions = [str(x) for x in places]
     reach = min(length - 1, FARTHEST)
-    distances = list(range(-reach, reach + 1))
     if isinstance(layer, TextEmbedding) and layer.max_length:
-        rows = np.add(places, layer.position_offset)
-        yield "learned positions", places, np.asarray(layer.position_table)[rows]
+        rows = np.asarray(layer.position_table)[places + layer.position_offset]
+        yield PositionTable("learned positions", positions, rows)
     if isinstance(layer, LearnedPositionEncoding):
-        yield f"learned positions ({layer.name})", places, np.asarray(layer.position_table)[places]
+        rows = np.asarray(layer.position_table)[places]
+        yield PositionTable(f"learned positions ({layer.name})", positions, rows)
     if isinstance(layer, SinusoidalPositionEncoding):
         width = layer.output.shape[-1]
         rows = sinusoid_table(len(places), width, layer.max_wavelength, layer.interleaved)
-        yield "sinusoids of positions", places, rows
+        yield PositionTable("sinusoids of positions", positions, rows)
     if isinstance(layer, RelativePositionTable):
         rows = distance_rows(layer.max_distance, layer.num_buckets)
         middle = len(rows) // 2
@@ -82,8 +80,14 @@ def _tables_of(layer, length):
         # A row is of the query's position less the key's.
         chosen = rows[middle - np.arange(-reach, reach + 1)]
         table = ops.convert_to_numpy(layer(layer.table))
-        yield "learned distances", list(range(-reach, reach + 1)), table[chosen]
+        yield PositionTable("learned distances", _signed(reach), table[chosen])
     if isinstance(layer, RelativeAttention):
         width = layer.position.kernel.shape[0]
         waves, _ = relative_sinusoids(reach + 1, reach + 1, width, layer.clamp_length)
-        yield "sinusoids of distances", distances, ops.convert_to_numpy(waves)
+        rows = ops.convert_to_numpy(waves)
+        yield PositionTable("sinusoids of distances", _signed(reach), rows)
+
+
+def _signed(reach):
+    """Return the distances up to `reach` on either side as strings."""
+    return [f"{x:+d}" if x else "0" for x in range(-reach, reach + 1)]

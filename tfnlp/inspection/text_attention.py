@@ -140,24 +140,25 @@ def attention_of(model, tokenizer, text, pair=None):
         target, prediction = _prediction(result["outputs"])
     values = [projections[-1] for *_, projections, _ in calls]
     *by_values, by_vectors = _times_gradient(tape, target, [*values, result["vectors"]])
-    layers = [_layer(*call, x) for call, x in zip(calls, by_values, strict=True)]
-    layers = _named(model, layers, [layer for layer, *_ in calls])
+    names = _names(model, [layer for layer, *_ in calls])
+    layers = [_layer(*each) for each in zip(calls, by_values, names, strict=True)]
     weights = result["outputs"].get("attention_weights")
     if weights is not None:
         layers.append(_recurrent_layer(np.asarray(weights), by_vectors["source"]))
-    texts = (text,) if pair is None else (text, pair)
-    positions = position_tables(model, max(map(len, tokens.values())))
     return TextAttention(
-        *(model.name, texts, tokens, layers),
+        model=model.name,
+        texts=(text,) if pair is None else (text, pair),
+        tokens=tokens,
+        layers=layers,
         saliency=by_vectors,
         prediction=prediction,
-        positions=positions,
+        positions=position_tables(model, max(map(len, tokens.values()))),
     )
 
 
 def _inputs(model, tokenizer, text, pair):
     """Return a model's inputs for one text, and its lists of tokens by name."""
-    if model.head == "sequence_to_sequence":
+    if _translates(model):
         inputs, tokens = _translator_inputs(model, tokenizer, text, pair)
     else:
         inputs = tokenizer([text], None if pair is None else [pair])
@@ -178,8 +179,7 @@ def _inputs(model, tokenizer, text, pair):
         inputs["target_mapping"] = np.eye(longest, dtype="int32")[None]
     if "memory" in model.input:
         config = config_of(model)
-        memory = np.zeros((1, config.num_layers, 0, config.hidden_dim), "float32")
-        inputs["memory"] = memory
+        inputs["memory"] = np.zeros((1, config.num_layers, 0, config.hidden_dim), "float32")
     return inputs, tokens
 
 
@@ -243,9 +243,9 @@ def _times_gradient(tape, target, tensors):
     return tf.nest.map_structure(times, tensors, gradients)
 
 
-def _layer(layer, call, scores, projections, mask, saliency):
-    """Return the `LayerAttention` of one call, without its names."""
-    query, *_ = projections
+def _layer(observed, saliency, names):
+    """Return the `LayerAttention` of one call."""
+    layer, call, scores, (query, *_), mask = observed
     total = scores.compute(call.product)
     weights = masked_softmax(total, mask)
     weights = weights if mask is None else zero_masked_rows(weights, mask)
@@ -253,14 +253,12 @@ def _layer(layer, call, scores, projections, mask, saliency):
     if mask is not None:
         visible = ops.convert_to_numpy(mask).astype(bool)
         visible = visible if visible.ndim == 4 else visible.reshape(-1, 1, *visible.shape[-2:])
-    terms = {name: _numpy(x) for name, x in _terms(layer, scores, query).items()}
-    total = _numpy(total)
     return LayerAttention(
-        *("", "", "tokens", "tokens"),
-        scores=total,
+        **names,
+        scores=_numpy(total),
         weights=_numpy(weights),
-        visible=np.broadcast_to(visible[0], total.shape),
-        terms=terms,
+        visible=np.broadcast_to(visible[0], total.shape[1:]),
+        terms={name: _numpy(x) for name, x in _terms(layer, scores, query).items()},
         saliency=saliency,
     )
 
@@ -290,8 +288,8 @@ def _terms(layer, scores, query):
     return terms | ({"segment": segment[0].compute(*lengths)} if segment else {})
 
 
-def _named(model, layers, attentions):
-    """Return the `LayerAttention`s with the names of their parts, streams and tokens."""
+def _names(model, attentions):
+    """Yield the name, stream, rows and columns of the `LayerAttention` of each call."""
     parts = {}
     for top in model.layers:
         decodes = isinstance(top, DecoderBlock)
@@ -300,8 +298,8 @@ def _named(model, layers, attentions):
                 plain = "decoder" if decodes else "encoder" * _translates(model)
                 parts[id(layer)] = PARTS.get(layer.name, plain)
     streams = ("content", "query") if model.head == "permutation_lm" else ("",)
-    counts, named = {}, []
-    for layer, attention in zip(layers, attentions, strict=True):
+    counts = {}
+    for attention in attentions:
         part = parts[id(attention)]
         number, stream = divmod(counts.get(part, 0), len(streams))
         counts[part] = counts.get(part, 0) + 1
@@ -310,9 +308,7 @@ def _named(model, layers, attentions):
         if not part and extra >= 0:  # DeBERTa's enhanced mask decoder
             name = f"mask decoder pass {extra + 1}"
         rows, columns = TRANSLATOR_TOKENS[part] if _translates(model) else ("tokens", "tokens")
-        names = {"name": name, "stream": streams[stream], "rows": rows, "columns": columns}
-        named.append(dataclasses.replace(layer, **names))
-    return named
+        yield {"name": name, "stream": streams[stream], "rows": rows, "columns": columns}
 
 
 def _translates(model):

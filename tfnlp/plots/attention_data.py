@@ -12,7 +12,7 @@ LONG, KEPT = 64, 10
 STACKS = ("layer", "encoder layer")
 
 
-def quantise(values, low, high):
+def quantize(values, low, high):
     """Return values from `low` to `high` as 8 bits, uint8; the nearest of 256 steps."""
     span = np.where(np.equal(high, low), 1, np.subtract(high, low))
     return np.clip(np.rint((values - low) / span * 255), 0, 255).astype("uint8")
@@ -67,7 +67,9 @@ def _pack_layer(layer, prefix, tokens):
     names = {"rows": f"{prefix}{layer.rows}", "columns": f"{prefix}{layer.columns}"}
     lists = {name.removeprefix(prefix): x for name, x in tokens.items() if name.startswith(prefix)}
     summaries = [head_sentence(layer, head, lists) for head in range(heads)]
-    kept = _kept(layer.weights) if columns > LONG else None
+    kept = None  # the places of the largest weights of each row, (N, T, KEPT)
+    if columns > LONG:
+        kept = np.argsort(-layer.weights, axis=-1, kind="stable")[..., :KEPT]
     views = {"weights": layer.weights, "scores": layer.scores} | layer.terms
     entry = names | {
         "name": f"{prefix}{layer.name}",
@@ -96,14 +98,9 @@ def _pack_view(values, visible, kept, is_share):
         low, high = (np.where(np.isfinite(x), x, 0) for x in (low, high))
     if kept is not None:
         values = np.take_along_axis(values, kept, -1)
-    data = quantise(values, low[:, None, None], high[:, None, None])
+    data = quantize(values, low[:, None, None], high[:, None, None])
     ranges = {"low": np.round(low, 5).tolist(), "high": np.round(high, 5).tolist()}
     return ranges | {"data": _base64(data)}
-
-
-def _kept(weights):
-    """Return the places of the largest weights of each row, (N, T, KEPT), the largest first."""
-    return np.argsort(-weights, axis=-1, kind="stable")[..., :KEPT]
 
 
 def _hidden(visible):
@@ -124,7 +121,7 @@ def _pack_positions(table):
         "width": table.rows.shape[1],
         "low": low,
         "high": high,
-        "data": _base64(quantise(table.rows, low, high)),
+        "data": _base64(quantize(table.rows, low, high)),
     }
 
 

@@ -31,7 +31,7 @@ def head_sentence(layer, head, tokens):
     if layer.rows == layer.columns:
         shares = _self_shares(weights, rows, columns)
     else:
-        shares = _source_shares(weights, rows)
+        shares = _edge_shares(weights, rows, "token of the source")
     named = sorted(shares.items(), key=lambda item: -item[1])
     (first, share), *rest = named
     if share >= MOSTLY:
@@ -80,10 +80,6 @@ def _self_shares(weights, rows, tokens):
         for name, step in (("the previous token", -1), ("itself", 0), ("the next token", 1))
     }
     return shares | _edge_shares(weights, rows, "token")
-
-
-def _source_shares(weights, rows):
-    return _edge_shares(weights, rows, "token of the source")
 
 
 def _edge_shares(weights, rows, what):

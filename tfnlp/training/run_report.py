@@ -121,17 +121,13 @@ def _classes(labels):
     return f"Classes: {', '.join(map(str, labels))}." if labels and len(labels) > 1 else ""
 
 
-def _has_baselines(rows):
-    return rows[0][-1] == "baseline"
-
-
 def _model_card(name, labels, sections, folder, plot):
     lines = [f"# {name}", ""]
     lines += [_classes(labels), ""] if _classes(labels) else []
     for title, (header, *rows) in sections.items():
         lines += [f"## {title}", "", f"| {' | '.join(header)} |", "| --- " * len(header) + "|"]
         lines += [*(f"| {' | '.join(row)} |" for row in rows), ""]
-        lines += [BASELINE, ""] if _has_baselines([header]) else []
+        lines += [BASELINE, ""] if "baseline" in header else []
         lines += ["![Loss and score by epoch](curves.png)", ""] if plot else []
         plot = False  # after the first table
     folder = folder.replace("best/", "`best/`")
@@ -143,7 +139,7 @@ def _report_page(name, labels, sections, folder, metrics, metric):
     parts = [f"<h1>{html.escape(name)}</h1>", f"<p>{html.escape(_classes(labels))}</p>"]
     for title, rows in sections.items():
         parts += [f"<h2>{title}</h2>", html_table(rows)]
-        parts += [f"<p>{BASELINE}</p>"] if _has_baselines(rows) else []
+        parts += [f"<p>{BASELINE}</p>"] if "baseline" in rows[0] else []
         if title == "Measured" and metrics:
             parts += ["<h2>Epochs</h2>", '<div class="beside">', _curves(metrics, metric)]
             parts += [html_table(_epoch_rows(metrics)), "</div>"]
