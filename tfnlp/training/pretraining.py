@@ -202,15 +202,11 @@ class Evaluator:
 
         self._measure = measure
 
-    def check(self, batches, split="dev"):
+    def check(self, batches, split):
         """Check that each loss has an entry, reading only as many batches as needed.
 
-        Args:
-            batches: as in the call.
-            split: the name of the batches.
-
         Raises:
-            InputError: if a loss has none.
+            InputError: if a loss has none; it names the `split`.
         """
         missing = set(self.objective.loss_weights)
         for inputs, labels in batches.epoch():
