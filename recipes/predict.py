@@ -92,15 +92,6 @@ def columns_of_flags():
     )
 
 
-def one_file():
-    """Return the only file of --input."""
-    if len(FLAGS.input) > 1:
-        raise InputError(
-            f"input={','.join(FLAGS.input)} are several files, which need --shard_mb."
-        )
-    return FLAGS.input[0]
-
-
 def predict_shards(task, each):
     """Write the predictions of --input part by part; `each` as in `predict_files`."""
     model = runner_flags.absolute(FLAGS.model)
@@ -116,6 +107,10 @@ def main():
     for name in ("input", "output_dir") if FLAGS.shard_mb else ():
         if not FLAGS[name].value:
             raise InputError(f"shard_mb={FLAGS.shard_mb:g} needs --{name}.")
+    if FLAGS.input and len(FLAGS.input) > 1 and not FLAGS.shard_mb:
+        raise InputError(
+            f"input={','.join(FLAGS.input)} are several files, which need --shard_mb."
+        )
     if FLAGS.output_dir:
         check_writable(pathlib.Path(FLAGS.output_dir) / "summary.json")
     kind, labels, settings, load = model_of_flags()
@@ -124,7 +119,7 @@ def main():
         predict_shards(task, each)
         return
     if FLAGS.input:
-        inputs = task.read(one_file(), columns_of_flags())
+        inputs = task.read(FLAGS.input[0], columns_of_flags())
     else:
         inputs = task.inputs_of(FLAGS.text, FLAGS.pair, FLAGS.question, FLAGS.ending)
     runner = load()  # last, so that bad input is reported at once
