@@ -92,20 +92,15 @@ def columns_of_flags():
     )
 
 
-def one_file():
-    """Return the only file of --input."""
-    if len(FLAGS.input) > 1:
-        raise InputError(
-            f"input={','.join(FLAGS.input)} are several files, which need --shard_mb."
-        )
-    return FLAGS.input[0]
-
-
 def main():
     require_one("input", "text", "question", "ending")
     each = runner_flags.each("shard_mb")
     refuse_without(["shard_mb"], "input")
     refuse_without(["shard_mb"], "output_dir")
+    if FLAGS.input and len(FLAGS.input) > 1 and not FLAGS.shard_mb:
+        raise InputError(
+            f"input={','.join(FLAGS.input)} are several files, which need --shard_mb."
+        )
     if FLAGS.output_dir:
         check_writable(pathlib.Path(FLAGS.output_dir) / "summary.json")
     kind, labels, settings, load = model_of_flags()
@@ -117,7 +112,7 @@ def main():
         reports.predict_files(predictor, FLAGS.input, FLAGS.output_dir, FLAGS.shard_mb, each)
         return
     if FLAGS.input:
-        inputs = task.read(one_file(), columns_of_flags())
+        inputs = task.read(FLAGS.input[0], columns_of_flags())
     else:
         inputs = task.inputs_of(FLAGS.text, FLAGS.pair, FLAGS.question, FLAGS.ending)
     runner = load()  # last, so that bad input is reported at once
