@@ -66,8 +66,12 @@ def test_sentences_fill_texts_across_documents():
         [2, 16, 17, 18, 19, 3],
         [2, 20, 21, 3],
     ]
-    prints = {texts.fingerprint(), pack_segments(Segments(**_fields(texts)), 10).fingerprint()}
-    assert len(prints) == 2
+    # A text that begins anew has no separator before it, and neither does an empty document.
+    for sizes, lengths in (([[7], [2], [5]], [9, 10]), ([[5], [0], [2]], [10])):
+        assert join_documents(numbered(*sizes), TEMPLATE, 10).lengths.tolist() == lengths
+    segments = Segments(**_fields(texts))
+    packed = pack_segments(segments, 10), pack_segments(segments, 20)
+    assert len({x.fingerprint() for x in (texts, *packed)}) == 3
 
 
 def _fields(texts):
