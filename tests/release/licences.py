@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "licences.md"
-EXTRAS = "test,parity,benchmarks,cuda"  # with these all others
+EXTRAS = "test,parity,benchmarks,cuda,docs"  # with these all but Beam
 # The longest text of the field "License" that is a name: others hold the licence itself.
 LONGEST = 60
 CLASSIFIER = re.compile(r"License :: (?:OSI Approved :: )?(.*)")
@@ -117,10 +117,13 @@ def page(packages):
 
 def main():
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
-    command = [*pip, "--report=-", f".[{EXTRAS}]"]
-    report = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=ROOT).stdout
-    packages = [package["metadata"] for package in json.loads(report)["install"]]
-    PAGE.write_text(page(packages), encoding="utf-8")
+    packages = {}
+    for extras in (EXTRAS, "beam"):  # Beam's pins are of older packages
+        command = [*pip, "--report=-", f".[{extras}]"]
+        report = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=ROOT).stdout
+        metadata = [package["metadata"] for package in json.loads(report)["install"]]
+        packages = {package["name"]: package for package in metadata} | packages
+    PAGE.write_text(page(list(packages.values())), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -84,7 +84,10 @@ def test_the_wheel_has_every_file_of_the_packages_and_no_other(built):
     wheel, _, _ = built
     files = {name: data for name, data in wheel.items() if ".dist-info/" not in name}
     assert files == package_files()
-    assert {pathlib.PurePath(name).suffix for name in files} == {".py", ".pyi", ".txt"}
+    assert {pathlib.PurePath(name).suffix for name in files} == {
+        *(".py", ".pyi", ".txt"),
+        *(".html", ".css", ".js"),
+    }
     information = {name.partition(".dist-info/")[2] for name in wheel.keys() - files.keys()}
     wanted = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
     assert information == wanted | {"top_level.txt"}

@@ -37,7 +37,15 @@ MODEL = ("*.json", "*.safetensors", "*.txt", "*.model")
 RUN_FILES = {
     "checkpoints/*": (*MODEL, "README.md"),
     ".": ("flags.json", "metrics.jsonl", "figures.json", "README.md", "state.safetensors")
-    + ("curves*.png", "n_best.json", "*translations.tsv", "vectors.*", LOCK, BAD_BATCH),
+    + (
+        "report.html",
+        "curves*.png",
+        "n_best.json",
+        "*translations.tsv",
+        "vectors.*",
+        LOCK,
+        BAD_BATCH,
+    ),
     "best": (*MODEL, "README.md"),
     TOKENIZER: MODEL,
     "generator": MODEL,

@@ -61,7 +61,7 @@ def in_beam(runner, options=()):
 
     Args:
         runner: Beam's name of it, such as "DirectRunner", "FlinkRunner" or "DataflowRunner".
-        options: of the pipeline, a list such as ["--direct_num_workers=2"].
+        options: of the pipeline, a list of flags as on a command line.
 
     Raises:
         InputError: if apache-beam is not installed; by the function, as the work does.
@@ -88,7 +88,7 @@ def in_beam(runner, options=()):
 
     def each(load, items):
         items = list(items)
-        arguments = PipelineOptions([f"--runner={runner}", *options])
+        arguments = PipelineOptions([*options], runner=runner)
         try:
             with beam.Pipeline(options=arguments) as pipeline:
                 # Without the shuffle one worker would do what it created.
