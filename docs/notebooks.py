@@ -33,7 +33,7 @@ def read_notebook(page):
 
 def run_notebook(notebook, folder, environment):
     """Run a notebook in a folder, and keep its outputs; the first error is raised."""
-    client = NotebookClient(notebook, timeout=1800, kernel_name="python3")
+    client = NotebookClient(notebook, kernel_name="python3")
     client.execute(cwd=str(folder), env=environment)
 
 
