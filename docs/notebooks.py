@@ -60,10 +60,13 @@ def main(folder, packages, *names):
         path = folder / f"{page.stem}.ipynb"
         if "$NSMC" in page.read_text("utf-8") and not pathlib.Path(environment["NSMC"]).exists():
             print(f"{path}: not run, as NSMC is not in $TFNLP_DATA.")
+            jupytext.write(notebook, path)
         else:
             print(f"{path}: runs", flush=True)
-            run_notebook(notebook, folder, environment)
-        jupytext.write(notebook, path)
+            try:
+                run_notebook(notebook, folder, environment)
+            finally:
+                jupytext.write(notebook, path)
 
 
 if __name__ == "__main__":
