@@ -8,7 +8,7 @@ RUN = $(VENV)/bin/python
 demo: $(VENV)/demo.stamp
 	$(RUN) recipes/demo.py --output_dir=demo --packages_dir=$(VENV)/demo
 
-test: $(VENV)/test.stamp lint
+test: $(VENV)/test.stamp $(VENV)/demo.stamp lint
 	$(RUN) -m pytest
 
 # One test or two of every part.
