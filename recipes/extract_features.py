@@ -2,6 +2,8 @@
 
     python -m recipes.extract_features --model_dir=MODEL --input=texts.tsv \\
         --output=features.npz --layers=sum_last_four
+
+The output has the vectors in the order of the texts.
 """
 
 from absl import flags, logging
