@@ -128,13 +128,13 @@ class Experiment(abc.ABC):
         for name in self.batches:
             if name.startswith("dev"):
                 prefix = f"val{name.removeprefix('dev')}_"
-                found = {f"{prefix}{key}": x for key, x in self.measure(name).items()}
-                if both := sorted(metrics.keys() & found):
+                measured = {f"{prefix}{key}": x for key, x in self.measure(name).items()}
+                if both := sorted(metrics.keys() & measured):
                     raise InputError(
                         f"further_dev={name.removeprefix('dev_')} has a figure {both[0]}, as "
                         "another dev set has; give it another name."
                     )
-                metrics |= found
+                metrics |= measured
         return metrics
 
     def measure(self, name):
