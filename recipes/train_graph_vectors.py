@@ -20,7 +20,7 @@ from absl import flags, logging
 
 from recipes import dataclass_flags, entry_point, knowledge_flags, training_flags
 from recipes.command_line import no_effect, refuse_beside
-from tfnlp import knowledge, training
+from tfnlp import knowledge
 from tfnlp.utils.files import check_writable, read_json, write_json
 
 FLAGS = flags.FLAGS
@@ -59,7 +59,7 @@ def main():
     logging.info("%d entities, %d relations; %d triples, and %d to score on.", *counts)
     entry_point.load_tensorflow()
     decisive = training_flags.decisive_flags() | dataclasses.asdict(settings)
-    run = training.RunFolder(FLAGS.output_dir, decisive, FLAGS.overwrite, files=FILES)
+    run = training_flags.run_folder(decisive, files=FILES)
     figures = run.path / "figures.json"
     if figures.exists() and not FLAGS.overwrite:
         logging.info("%s is complete; nothing to train.", run.path)

@@ -163,15 +163,16 @@ def start_run():
     return config, run
 
 
-def run_folder(decisive, writes=True):
+def run_folder(decisive, writes=True, files=()):
     """Return the `RunFolder` of --output_dir.
 
     Args:
         decisive: {name: value} of the flags that affect the result.
-        writes: as `RunFolder` takes it.
+        writes, files: as `RunFolder` takes them.
     """
     defaults = {name: FLAGS[name].default for name in decisive if name in FLAGS}
-    return training.RunFolder(FLAGS.output_dir, decisive, FLAGS.overwrite, writes, defaults)
+    options = {"writes": writes, "defaults": defaults, "files": files}
+    return training.RunFolder(FLAGS.output_dir, decisive, FLAGS.overwrite, **options)
 
 
 def decisive_flags():

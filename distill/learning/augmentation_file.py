@@ -12,8 +12,7 @@ from tfnlp.text.lines import read_lines
 from tfnlp.text.readers import format_of, read_columns, read_examples, read_header
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import atomic_replace, read_json, write_json, write_text
-from tfnlp.utils.progress import progress_bar
-from tfnlp.utils.shard_work import in_this_process
+from tfnlp.utils.shard_work import run_shards
 
 PIECE = 256  # examples of a part
 COUNTS = ("originals", "copies", "duplicates", "refused")
@@ -94,10 +93,7 @@ def augment_file(
     ]
     maker = functools.partial(_part_maker, load, columns, keep_labels)
     try:
-        total, initial = len(parts), len(parts) - len(items)
-        with progress_bar(total=total, initial=initial, desc="augmenting", unit="part") as bar:
-            for _ in (each or in_this_process)(maker, items) if items else ():
-                bar.update()
+        run_shards(maker, items, "augmenting", each, done=len(parts) - len(items))
     finally:
         if not any(map(pathlib.Path.exists, parts)):
             state_path.unlink()  # so that other settings are free to follow a failure

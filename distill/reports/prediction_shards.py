@@ -15,8 +15,7 @@ from tfnlp.corpora import find_files
 from tfnlp.corpora.file_ranges import FileRange, as_file, plan_ranges
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import make_folder, read_json, write_json
-from tfnlp.utils.progress import progress_bar
-from tfnlp.utils.shard_work import in_this_process
+from tfnlp.utils.shard_work import run_shards
 
 SETTINGS = "settings.json"
 
@@ -91,9 +90,7 @@ def predict_files(predictor, patterns, folder, shard_mb, each=None):
     size = max(int(shard_mb * 1e6), 1)
     items = list(enumerate(part for path in paths for part in predictor.plan(path, size)))
     load = functools.partial(_shard_maker, folder, predictor)
-    with progress_bar(total=len(items), desc="predicting", unit="shard") as bar:
-        for _ in (each or in_this_process)(load, items):
-            bar.update()
+    run_shards(load, items, "predicting", each)
     parts = [read_json(_facts_path(folder, number)) for number, _ in items]
     summary = {name: sum(part[name] for part in parts) for name in ("texts", "cut")}
     if all(part["gold"] for part in parts if part["texts"]):

@@ -25,9 +25,8 @@ from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import atomic_replace, make_folder, read_json, write_json
 from tfnlp.utils.locks import held_alone
-from tfnlp.utils.progress import progress_bar
 from tfnlp.utils.settings import check_settings, setting
-from tfnlp.utils.shard_work import in_processes
+from tfnlp.utils.shard_work import in_processes, run_shards
 
 # The settings of an unfinished corpus.
 SETTINGS = "settings.json"
@@ -96,12 +95,12 @@ def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1, eac
         duplicates = [()] * len(shards)
         if settings.deduplicate:
             keys = functools.partial(_key_writer, folder, settings.text_column)
-            _run(each, keys, list(enumerate(shards)), "reading")
+            run_shards(keys, list(enumerate(shards)), "reading", each)
             duplicates = _find_duplicates(folder, len(shards))
         pad_token = tokenizer.token(tokenizer.pad_token_id)
         load = functools.partial(_shard_maker, folder, settings, tokenizer.to_json(), pad_token)
         items = list(zip(itertools.count(), shards, duplicates))
-        _run(each, load, items, "preparing")
+        run_shards(load, items, "preparing", each)
         entries = [read_json(shard_path(folder, i, "json")) for i in range(len(shards))]
         manifest = make_manifest(stored, files, entries)
         if not manifest["counts"]["tokens"]:
@@ -109,13 +108,6 @@ def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1, eac
         write_json(folder / MANIFEST, manifest)
         _clean(folder, len(shards))
     return manifest
-
-
-def _run(each, load, items, name):
-    """Do the work of all shards behind a progress bar."""
-    with progress_bar(total=len(items), desc=name, unit="shard") as bar:
-        for _ in each(load, items):
-            bar.update()
 
 
 class ShardTexts:

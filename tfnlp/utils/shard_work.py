@@ -15,6 +15,23 @@ import signal
 import threading
 
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.progress import progress_bar
+
+
+def run_shards(load, items, name, each=None, done=0):
+    """Do the work of all items behind a progress bar; load nothing where there are none.
+
+    Args:
+        load: as above.
+        items: a list.
+        name: of the work, for the bar.
+        each: one of the functions below; `in_this_process` where None.
+        done: the number of further shards that are there already.
+    """
+    total = done + len(items)
+    with progress_bar(total=total, initial=done, desc=name, unit="shard") as bar:
+        for _ in (each or in_this_process)(load, items) if items else ():
+            bar.update()
 
 
 def in_this_process(load, items):
