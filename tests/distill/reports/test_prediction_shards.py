@@ -22,9 +22,17 @@ from tfnlp.utils.errors import InputError
 from tfnlp.utils.shard_work import in_beam
 
 
-@pytest.mark.parametrize("kind", FILES)
-def test_parts_are_together_the_predictions_of_the_whole(kind, files, tmp_path):
-    name, text = FILES[kind]
+@pytest.mark.parametrize(
+    ("kind", "name", "text"),
+    [
+        *((kind, *file) for kind, file in FILES.items()),
+        ("tagger", "a.txt", "a film\n\n\nfine plot is\n\nthe film\n\n"),
+        ("tagger", "b.txt", "the O\nfine B-x\n\n\n\nfilm O\n"),
+        ("tagger", "a.jsonl", '{"sentence": "a"}\n{"sentence": ""}\n\n{"sentence": "film"}\n'),
+        ("answerer", "a.tsv", "question\tcontext\nfilm ?\ta film\nplot ?\ta fine plot\n"),
+    ],
+)
+def test_parts_are_together_the_predictions_of_the_whole(kind, name, text, files, tmp_path):
     (tmp_path / name).write_text(text, encoding="utf-8")
     runner = load_runner(files[kind])
     task = task_of(runner)
@@ -34,7 +42,7 @@ def test_parts_are_together_the_predictions_of_the_whole(kind, files, tmp_path):
     summary = predict_files(predictor, [tmp_path / name], tmp_path / "parts", 2e-6)
     assert summary == json.loads((tmp_path / "whole" / "summary.json").read_text())
     parts = sorted((tmp_path / "parts").glob("predictions-*"))
-    assert kind == "answerer" or len(parts) > len(inputs.texts)
+    assert name == "a.json" or len(parts) > len(inputs.texts)
     header = 0 if task.header is None else 1
     lines = [line for part in parts for line in part.read_text().splitlines()[header:]]
     assert (
