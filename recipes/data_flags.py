@@ -30,7 +30,7 @@ def define_further_dev_flag():
         "further_dev",
         None,
         "Further sets to evaluate on beside --dev, which alone selects the best epoch: NAME=FILE "
-        "each, such as mismatched=dev_mismatched.tsv, whose figures are called val_NAME_...",
+        "each, such as mismatched=dev_mismatched.tsv, whose figures are called val_NAME/...",
     )
 
 
