@@ -23,14 +23,7 @@ FLAGS = flags.FLAGS
 # what no recipe uses: JAX for TFLite, pictures of Keras, its models for scikit-learn.
 UNUSED_PEERS = ("jax", "matplotlib", "sklearn")
 # Modules of tfnlp's requirements that `runtime/training.txt` does not install.
-NOT_FOR_TRAINING = (
-    "ai_edge_litert",
-    "kagglehub",
-    "keras_hub",
-    "psutil",
-    "tensorflow_text",
-    "yaml",
-)
+NOT_FOR_TRAINING = ("ai_edge_litert", "kagglehub", "keras_hub", "psutil", "tensorflow_text")
 NOT_FOR_TRAINING += ("tensorflow_model_optimization",)
 # glibc's `mallopt` constants.
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4

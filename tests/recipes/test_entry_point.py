@@ -108,9 +108,9 @@ def test_only_what_the_package_installs_is_said_to_be_installed_with_it(monkeypa
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
     with pytest.raises(SystemExit):
-        entry_point.run_main(lambda: load("yaml"))
-    assert "yaml is not installed, which this needs; `pip install" in capsys.readouterr().err
-    for name in ("tfnlp.text.linse", "recipes", "keras.src.engine", "jsno", "yaml.reeder"):
+        entry_point.run_main(lambda: load("psutil"))
+    assert "psutil is not installed, which this needs; `pip install" in capsys.readouterr().err
+    for name in ("tfnlp.text.linse", "recipes", "keras.src.engine", "jsno", "psutil.reeder"):
         with pytest.raises(ModuleNotFoundError, match=f"No module named '{name}'"):
             entry_point.run_main(lambda name=name: load(name))
 
