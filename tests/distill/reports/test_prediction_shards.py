@@ -7,6 +7,7 @@ import pytest
 
 from distill.reports import (
     Columns,
+    Inputs,
     Predictor,
     predict_files,
     predict_inputs,
@@ -14,7 +15,7 @@ from distill.reports import (
     task_of,
     write_predictions,
 )
-from distill.reports.prediction_shards import FileRange
+from distill.reports.prediction_shards import FileRange, as_file
 from distill.runtime import load_runner
 from tests.beam import NO_BEAM
 from tests.distill.reports.test_predictions import FILES
@@ -27,8 +28,6 @@ from tfnlp.utils.shard_work import in_beam
     [
         *((kind, *file) for kind, file in FILES.items()),
         ("tagger", "a.txt", "a film\n\n\nfine plot is\n\nthe film\n\n"),
-        ("tagger", "b.txt", "the O\nfine B-x\n\n\n\nfilm O\n"),
-        ("tagger", "a.jsonl", '{"sentence": "a"}\n{"sentence": ""}\n\n{"sentence": "film"}\n'),
         ("answerer", "a.tsv", "question\tcontext\nfilm ?\ta film\nplot ?\ta fine plot\n"),
     ],
 )
@@ -92,6 +91,32 @@ def test_a_beam_pipeline_writes_the_same_files(file, tmp_path):
         for name in ("here", "there")
     )
     assert len(here) > 8 and here == there
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "tagged"),
+    [
+        ("a.txt", "\n\na film\r\n \nfine plot is\n\nthe film", None),
+        ("a.txt", "the O\nfine B-x\n\n\n\nfilm O\n", None),
+        ("a.txt", "vitamin O\n\n\nfilm is O\n", False),  # of which one part looks tagged
+        ("a.jsonl", '{"sentence": "a"}\n{"sentence": ""}\n\n{"sentence": "film"}\n', None),
+        ("a.tsv", "sentence\na\n\nb\n\n", None),
+        ("a.tsv", "a\tO\n\nb\tB-x\n\n", None),
+    ],
+)
+def test_a_taggers_parts_are_read_as_the_whole_file_is(name, text, tagged, tmp_path):
+    path, columns = tmp_path / name, Columns(tagged=tagged)
+    path.write_bytes(text.encode())
+    task = prediction_task("tagger", ["O", "B-x"])
+    whole, predictor = task.read(path, columns), Predictor("m", task, columns)
+    for size in (1, 2, 7, 100):
+        texts, gold = [], []
+        for part in predictor.plan(path, size):
+            with as_file(part) as piece:
+                inputs = Inputs([]) if piece is None else predictor.read(piece, part.unit)
+            texts += inputs.texts
+            gold += inputs.gold or []
+        assert (texts, gold) == (whole.texts, whole.gold or [])
 
 
 def test_a_taggers_files_are_cut_between_sentences(tmp_path):
