@@ -1,6 +1,7 @@
 """Blocks that are traced once compute what each traced by itself does."""
 
 import contextlib
+import dataclasses
 import gc
 import inspect
 
@@ -31,10 +32,10 @@ def trained_weights(family, prepare=lambda model: None):
     return model.get_weights()
 
 
-def fitted(model):
+def fitted(model, config=CONFIG):
     """Return a function that trains a model for three steps each time."""
     tuner = FineTuner(model, Classification(["no", "yes"]))
-    compile_model(CONFIG, tuner, 3)
+    compile_model(config, tuner, 3)
     rng = np.random.default_rng(0)
     inputs = {name: np.zeros((12, 6), "int32") for name in model.input}
     inputs |= {"token_ids": rng.integers(5, 20, (12, 6)), "padding_mask": np.tri(12, 6, 2)}
@@ -106,3 +107,9 @@ def test_blocks_are_as_before_after_each_training(traced):
     clone = keras.models.clone_model(model)
     clone.set_weights(model.get_weights())
     np.testing.assert_allclose(clone(inputs)["logits"], model(inputs)["logits"], rtol=1e-6)
+
+
+def test_blocks_are_traced_by_themselves_for_xla(traced):
+    config = dataclasses.replace(CONFIG, fixed_length=True, xla=True)
+    fitted(small_model("bert"), config)()
+    assert {*traced} == {"encoder_0", "encoder_1", "encoder_2"}

@@ -35,7 +35,8 @@ class Trainer(keras.Model):
 
     def fit(self, *args, **kwargs):
         """Train as Keras does; on one replica, blocks of one kind are traced once."""
-        if self.distribute_strategy.num_replicas_in_sync > 1:
+        # XLA would take all that a shared function reads for constants: each step compiled anew.
+        if self.distribute_strategy.num_replicas_in_sync > 1 or self.jit_compile:
             return super().fit(*args, **kwargs)
         with shared_traces(self):
             return super().fit(*args, **kwargs)
