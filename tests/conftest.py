@@ -7,6 +7,7 @@ import gc
 import importlib.util
 import os
 import pathlib
+import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 # Some virtual machines announce AMX but refuse it: see tfnlp/training/precision.py.
@@ -14,8 +15,9 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 # Searches run for milliseconds here, but for seconds XLA would make them faster.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
-with contextlib.suppress(ImportError):  # of a PyTorch for CUDA; after TensorFlow it crashes
-    import triton  # noqa: F401
+if "tensorflow" not in sys.modules:  # after which it crashes
+    with contextlib.suppress(ImportError):  # without a PyTorch for CUDA
+        import triton  # noqa: F401
 import keras
 import numpy as np
 import pytest
