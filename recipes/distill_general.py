@@ -73,7 +73,7 @@ def main():
     soft_labels, masked_lm_weight, masked_share = learning.resolve_masking(
         FLAGS.method, *weights, FLAGS.masked_share, FLAGS.whole_words
     )
-    each = runner_flags.each("cache_dir")
+    map_shards = runner_flags.map_shards("cache_dir")
     learning.check_cacheable(FLAGS.cache_dir, masked_share)
     predicts = soft_labels or masked_lm_weight > 0
     with training.make_strategy(FLAGS.strategy).scope():
@@ -105,7 +105,9 @@ def main():
             data=learning.UnlabelledTexts(encodings, masking),
             config=config,
             run=run,
-            teacher=learning.Teacher([teacher], tokenizer, cache_dir=FLAGS.cache_dir, each=each),
+            teacher=learning.Teacher(
+                [teacher], tokenizer, cache_dir=FLAGS.cache_dir, map_shards=map_shards
+            ),
             terms=terms,
             masked_lm_weight=masked_lm_weight,
         ).run_all()

@@ -44,7 +44,7 @@ def augment_file(
     keep_labels=True,
     originals=True,
     settings=None,
-    each=None,
+    map_shards=None,
 ):
     """Write augmented.tsv, with the columns of a file and copies after each example.
 
@@ -64,8 +64,8 @@ def augment_file(
             the teacher's label.
         originals: whether the examples themselves are written too.
         settings: a dict of what determines the result, compared on resumption.
-        each: of `tfnlp.utils.shard_work`, such as `in_beam(runner)`, whose workers must all see
-            the folder; in this process where None.
+        map_shards: of `tfnlp.utils.shard_work`, such as `in_beam(runner)`, whose workers must
+            all see the folder; in this process where None.
 
     Returns:
         A dict of `COUNTS`.
@@ -93,7 +93,7 @@ def augment_file(
     ]
     maker = functools.partial(_part_maker, load, columns, keep_labels)
     try:
-        run_shards(maker, items, "augmenting", each, done=len(parts) - len(items))
+        run_shards(maker, items, "augmenting", map_shards, done=len(parts) - len(items))
     finally:
         if not any(map(pathlib.Path.exists, parts)):
             state_path.unlink()  # so that other settings are free to follow a failure

@@ -57,7 +57,7 @@ class CorpusSettings:
         check_settings(self)
 
 
-def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1, each=None):
+def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1, map_shards=None):
     """Prepare a corpus in a folder that `ShardedCorpus` opens.
 
     Each shard is made from a range of the files alone and written atomically, so a killed
@@ -71,8 +71,8 @@ def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1, eac
         output_dir: the folder, created if it is missing.
         settings: a `CorpusSettings`; the defaults where None.
         processes: the number of processes that tokenise.
-        each: of `tfnlp.utils.shard_work`, in place of `processes`, such as `in_beam(runner)`.
-            All its workers must see the same files.
+        map_shards: of `tfnlp.utils.shard_work`, in place of `processes`, such as
+            `in_beam(runner)`. All its workers must see the same files.
 
     Returns:
         The manifest.
@@ -81,9 +81,9 @@ def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1, eac
         InputError: if files cannot be read or hold no text, if the folder holds another corpus, or
             if nothing can be written.
     """
-    settings, each = settings or CorpusSettings(), each or in_processes(processes)
+    settings, map_shards = settings or CorpusSettings(), map_shards or in_processes(processes)
     files = [(path.absolute(), path.stat().st_size) for path in find_files(paths)]
-    shards = plan_ranges(files, max(int(settings.shard_mb * 1e6), 1), settings.documents)
+    shards = plan_ranges(files, settings.shard_mb, settings.documents)
     stored = {"tokenizer": tokenizer_hash(tokenizer), **dataclasses.asdict(settings)}
     folder = pathlib.Path(output_dir).absolute()
     make_folder(folder)
@@ -95,12 +95,12 @@ def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1, eac
         duplicates = [()] * len(shards)
         if settings.deduplicate:
             keys = functools.partial(_key_writer, folder, settings.text_column)
-            run_shards(keys, list(enumerate(shards)), "reading", each)
+            run_shards(keys, list(enumerate(shards)), "reading", map_shards)
             duplicates = _find_duplicates(folder, len(shards))
         pad_token = tokenizer.token(tokenizer.pad_token_id)
         load = functools.partial(_shard_maker, folder, settings, tokenizer.to_json(), pad_token)
         items = list(zip(itertools.count(), shards, duplicates))
-        run_shards(load, items, "preparing", each)
+        run_shards(load, items, "preparing", map_shards)
         entries = [read_json(shard_path(folder, i, "json")) for i in range(len(shards))]
         manifest = make_manifest(stored, files, entries)
         if not manifest["counts"]["tokens"]:

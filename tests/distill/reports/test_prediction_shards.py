@@ -77,8 +77,8 @@ def test_a_beam_pipeline_writes_the_same_files(file, tmp_path):
     pytest.importorskip("apache_beam", reason=NO_BEAM)
     (tmp_path / "a.jsonl").write_text('{"sentence": "a film"}\n{"sentence": "fine"}\n' * 20)
     predictor = Predictor(str(file), prediction_task("classifier", ["bad", "good"]), Columns())
-    for name, each in (("here", None), ("there", in_beam("DirectRunner"))):
-        predict_files(predictor, [tmp_path / "a.jsonl"], tmp_path / name, 2e-4, each)
+    for name, map_shards in (("here", None), ("there", in_beam("DirectRunner"))):
+        predict_files(predictor, [tmp_path / "a.jsonl"], tmp_path / name, 2e-4, map_shards)
     here, there = (
         {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
         for name in ("here", "there")
