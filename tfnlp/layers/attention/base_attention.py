@@ -114,7 +114,7 @@ class BaseAttention(BaseLayer):
             bias_initializer: for all kernels and biases.
     """
 
-    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
+    OPTIONS = (*KERNEL_OPTIONS, *BIAS_OPTIONS, "output_initializer")
     # Call arguments that are hidden states as the inputs are: a pre-norm block normalises them.
     STATES = ()
     # Function that `tfnlp.inspection` has each call's tensors from, as `_attend` takes them.
@@ -130,9 +130,6 @@ class BaseAttention(BaseLayer):
         output_dim=None,
         *,
         block_size=None,
-        kernel_initializer="glorot_uniform",
-        output_initializer=None,
-        activity_regularizer=None,
         **kwargs,
     ):
         super().__init__(**kwargs)

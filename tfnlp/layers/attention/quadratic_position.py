@@ -61,7 +61,6 @@ class QuadraticPositionAttention(BaseLayer):
         use_bias=True,
         center_initializer="random_normal",
         width_initializer="ones",
-        kernel_initializer="glorot_uniform",
         **kwargs,
     ):
         super().__init__(**kwargs)
