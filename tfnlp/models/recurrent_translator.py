@@ -111,11 +111,7 @@ class ReadsOwnTokens(keras.Model):
         every = ops.arange(config.vocabulary_size, dtype="int32")[None]
         rows = self.model.get_layer("embeddings")(every)[0]
         matrix = output_logits(self.model, ops.eye(config.hidden_dim, dtype=x.dtype))
-        arguments = {
-            "feed_predictions": feed_predictions,
-            "token_rows": rows,
-            "output_matrix": matrix,
-        }
+        arguments = {"feed_predictions": (feed_predictions, rows, matrix)}
         if config.attention is not None:
             arguments["source_mask"] = inputs["encoder_padding_mask"]
         x = decoder(x, *source, **arguments, training=training)
