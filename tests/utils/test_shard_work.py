@@ -47,4 +47,4 @@ def test_a_killed_process_is_told(tmp_path):
 def test_a_missing_beam_is_named_with_its_extra():
     with pytest.raises(InputError) as error:
         in_beam("FlinkRunner")
-    assert str(error.value) == "runner=FlinkRunner needs apache-beam; pip install 'tfnlp[beam]'."
+    assert str(error.value) == "runner=FlinkRunner needs apache_beam: pip install 'tfnlp[beam]'."

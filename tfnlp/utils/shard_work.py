@@ -14,7 +14,7 @@ import re
 import signal
 import threading
 
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import InputError, needs_extra
 from tfnlp.utils.progress import progress_bar
 
 
@@ -83,13 +83,9 @@ def in_beam(runner, options=()):
     Raises:
         InputError: if apache-beam is not installed; by the function, as the work does.
     """
-    try:
+    with needs_extra(f"runner={runner}", "beam"):
         import apache_beam as beam
         from apache_beam.options.pipeline_options import PipelineOptions
-    except ImportError:
-        raise InputError(
-            f"runner={runner} needs apache-beam; pip install 'tfnlp[beam]'."
-        ) from None
 
     logging.getLogger("apache_beam").setLevel(logging.WARNING)
 
