@@ -103,7 +103,7 @@ CASES = {
         "choices.tsv --hidden_dim=15 --num_heads=2": "--num_heads=2 does not divide --hidden_dim=",
         "choices.tsv --size=huge": "--size=huge is unknown; use one of",
         "choices.tsv --size=bert_base --num_heads=5": "--num_heads=5 does not divide --hidden_dim",
-        "choices.tsv --layer_map=best": "--layer_map=best is unknown; use uniform, last, first",
+        "choices.tsv --layer_map=best": "--layer_map=best is unknown; use one of uniform, last",
         "choices.tsv --layer_map=1,3": "--layer_map=1,3 must name one of the teacher's 4 layers",
         "choices.tsv --size=bert_tiny --layer_map=1,2,3": "for each of the student's 2",
     },
@@ -183,10 +183,3 @@ def test_a_teacher_of_another_task_is_told_before_tensorflow_is_imported(task, t
     words += [f"--teacher_dir={tmp_path}", f"--output_dir={tmp_path}/run"]
     (said,) = refusals(f"distill_{task}", [words])
     assert f"head 'chooser', but the task needs the head '{task}'" in said
-
-
-def test_translate_names_a_folder_without_a_translator(tmp_path):
-    config = {"model_type": "bert", "architectures": ["BertForMultipleChoice"]}
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    (said,) = refusals("translate", [[f"--model_dir={tmp_path}", "--text=a"]])
-    assert f"--model_dir={tmp_path} holds no translator; give the folder of one" in said

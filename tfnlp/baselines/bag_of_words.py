@@ -9,7 +9,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from tfnlp.baselines.korean_morphemes import morphemes
-from tfnlp.utils.errors import InputError
 from tfnlp.utils.settings import check_settings, setting
 
 UNITS = ("words", "characters", "morphemes")
@@ -22,7 +21,7 @@ class BagOfWords:
     """Settings of a bag of words.
 
     Raises:
-        InputError: for a setting out of its bounds, or `max_ngram` below `min_ngram`.
+        InputError: for a setting out of its bounds.
     """
 
     unit: str = setting(
@@ -40,10 +39,6 @@ class BagOfWords:
 
     def __post_init__(self):
         check_settings(self)
-        if self.max_ngram < self.min_ngram:
-            raise InputError(
-                f"max_ngram={self.max_ngram} must be at least min_ngram={self.min_ngram}."
-            )
 
 
 def make_vectorizer(settings):

@@ -138,8 +138,6 @@ class BaseAttention(BaseLayer):
         self.projection_regularizer, self.activity_regularizer = self.activity_regularizer, None
         sizes = {"num_heads": num_heads, "key_dim": key_dim, "value_dim": value_dim}
         check_sizes(**sizes, output_dim=output_dim, block_size=block_size)
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout={dropout} must be at least 0 and below 1.")
         self.value_dim = value_dim or key_dim
         self.dropout_layer = self._dropout_layer(dropout)
 
