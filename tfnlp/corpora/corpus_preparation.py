@@ -25,7 +25,7 @@ from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import atomic_replace, make_folder, read_json, write_json
 from tfnlp.utils.locks import held_alone
-from tfnlp.utils.settings import check_settings, setting
+from tfnlp.utils.settings import Settings, setting
 from tfnlp.utils.shard_work import in_processes, run_shards
 
 # The settings of an unfinished corpus.
@@ -33,7 +33,7 @@ SETTINGS = "settings.json"
 
 
 @dataclasses.dataclass(frozen=True)
-class CorpusSettings:
+class CorpusSettings(Settings):
     """Settings that decide the contents of a prepared corpus.
 
     Args:
@@ -52,9 +52,6 @@ class CorpusSettings:
     text_column: str = "sentence"
     deduplicate: bool = False
     shard_mb: float = setting(8, "Megabytes of the files in a shard.", low=1e-6)
-
-    def __post_init__(self):
-        check_settings(self)
 
 
 def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1, map_shards=None):

@@ -8,10 +8,11 @@ from keras import ops
 from tfnlp.configs import check_head, check_packing
 from tfnlp.text.batches import IGNORED
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import Settings
 from tfnlp.weighted_losses import correct, log_likelihood
 
 
-class Objective(abc.ABC):
+class Objective(Settings, abc.ABC):
     """A pretraining objective: the batches of a corpus, and the losses of a batch.
 
     Attributes:
@@ -44,7 +45,7 @@ class Objective(abc.ABC):
                 "that, or another model."
             )
 
-    def initialise_head(self, model, batches):  # noqa: B027
+    def initialise_head(self, model, batches):
         """Initialise a new model's head from the training batches; by default, do nothing."""
 
     def trained(self, model):
