@@ -49,11 +49,6 @@ class CausalLM(Objective):
     head: ClassVar[str] = "causal_lm"
     loss_name: ClassVar[str] = "causal_lm_loss"
 
-    @property
-    def packed(self):
-        """True if a row holds several documents, each of which sees itself alone."""
-        return self.packing == "masked"
-
     def check(self, config, tokenizer):
         """Raise an InputError for a family that is not a causal LM, or lacks the memory."""
         super().check(config, tokenizer)

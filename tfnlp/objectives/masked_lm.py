@@ -56,11 +56,6 @@ class MaskedLM(Objective):
     outputs: ClassVar[tuple] = ("logits",)
     loss_name: ClassVar[str] = "masked_lm_loss"
 
-    @property
-    def packed(self):
-        """True if a row holds several documents, each of which sees itself alone."""
-        return self.packing == "masked"
-
     def check(self, config, tokenizer):
         """Raise an InputError if the model's config or the tokenizer does not fit."""
         super().check(config, tokenizer)

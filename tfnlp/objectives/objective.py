@@ -19,15 +19,18 @@ class Objective(Settings, abc.ABC):
         head: the head of the model, as in `build_model`.
         loss_name: the name of the loss, or of its total.
         memory: whether a batch continues the one before, so that the model keeps a memory.
-        packed: whether a row holds several documents, each of which sees itself alone.
         reads_entities: whether the batches have entities beside the tokens.
     """
 
     head: ClassVar[str]
     loss_name: ClassVar[str]
     memory: ClassVar[bool] = False
-    packed: ClassVar[bool] = False
     reads_entities: ClassVar[bool] = False
+
+    @property
+    def packed(self):
+        """True if a row holds several documents, each of which sees itself alone."""
+        return getattr(self, "packing", None) == "masked"
 
     @property
     def loss_weights(self):
