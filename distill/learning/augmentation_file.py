@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import hashlib
 import json
 import pathlib
 
@@ -11,7 +10,7 @@ from absl import logging
 from tfnlp.text.lines import read_lines
 from tfnlp.text.readers import format_of, read_columns, read_examples, read_header
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import atomic_replace, read_json, write_json, write_text
+from tfnlp.utils.files import atomic_replace, file_hash, read_json, write_json, write_text
 from tfnlp.utils.shard_work import run_shards
 
 PIECE = 256  # examples of a part
@@ -78,7 +77,7 @@ def augment_file(
     folder = pathlib.Path(folder).absolute()
     path, state_path = folder / "augmented.tsv", folder / "state.json"
     header, rows = _read(source, columns)
-    fingerprint = hashlib.sha256(source.read_bytes()).hexdigest()
+    fingerprint = file_hash(source)
     state = _read_state(folder, {"source": fingerprint, "settings": settings or {}})
     if path.exists():
         logging.info("%s is complete.", path)
