@@ -59,6 +59,9 @@ def get_layout_map(
             "would leave every variable whole; set the environment variable KERAS_BACKEND=jax."
         )
     names = {"model": model_parallel_dim_name, "data": data_parallel_dim_name}
+    for name in filter(None, names.values()):
+        if name not in device_mesh.axis_names:
+            raise InputError(f"the mesh has axes {device_mesh.axis_names}, but no {name!r}.")
     layout_map = keras.distribution.LayoutMap(device_mesh)
     for path, axes in _AXES.items():
         if vocabulary or "attention" in path or "feed_forward" in path:
