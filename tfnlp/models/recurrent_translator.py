@@ -95,8 +95,8 @@ class ReadsOwnTokens(keras.Model):
         A dict: `logits` (B, T, V) float32.
     """
 
-    def __init__(self, model, **kwargs):
-        super().__init__(**kwargs)
+    def __init__(self, model):
+        super().__init__(name=model.name)
         self.model = model
         # In a function, so that Keras does not take it for a part of this model.
         before = decoder_inputs(model)
@@ -118,11 +118,6 @@ class ReadsOwnTokens(keras.Model):
         x = x if config.attention is None else x[0]
         x = self.model.get_layer("output_dropout")(x, training=training)
         return {"logits": output_logits(self.model, x)}
-
-
-def scheduled_sampling_model(model):
-    """Build the `ReadsOwnTokens` of a recurrent encoder-decoder."""
-    return ReadsOwnTokens(model, name=model.name)
 
 
 def decoder_inputs(model):
