@@ -65,6 +65,10 @@ def search_of_flags(count):
     if search == "sample":
         return dataclass_flags.read(Sample, texts=texts)
     if search == "beam":
+        if texts > max(FLAGS.beams, 1):
+            raise InputError(
+                f"{count}={texts} is more than beams={FLAGS.beams}, the texts that there are."
+            )
         early = EARLY_STOPPING[FLAGS.early_stopping]
         return dataclass_flags.read(Beam, early_stopping=early, best=texts)
     if texts > 1:

@@ -134,6 +134,12 @@ def _with_heads(x, heads):
     """Return x (B, N, L, H) with another number of heads, (B, R, L, N * H / R)."""
     if heads == x.shape[1]:
         return x
+    width = x.shape[1] * x.shape[-1]
+    if width % heads:
+        raise ValueError(
+            f"relation_heads={heads} does not divide a width of {width}; choose a number that "
+            "divides those of both"
+        )
     return split_heads(join_heads(x), heads)
 
 

@@ -211,7 +211,7 @@ def test_methods_that_do_not_fit_are_refused(pair, tiny_config):
     gpt = build_model(Gpt2Config(tiny_config.vocabulary_size, **sizes), "classifier", 2, **OUTPUTS)
     for method, teacher_, student_, arguments, message in [
         ("minilm", teacher, two, {}, "4, None, None.* 2, None, None.; give the student as many"),
-        ("minilm_v2", *pair, {"relation_heads": 3}, "cannot compare queries -1 of the teacher"),
+        ("minilm_v2", *pair, {"relation_heads": 3}, "relation_heads=3 does not divide a width"),
         ("minilm", teacher, gpt, {}, "The teacher's tokens see all ones and the student's earl"),
         ("minilm_v2", plain, student, {}, "read queries -1, but the teacher gives logits"),
         ("distilbert", teacher, plain, {}, "read hidden_states -1, but the student gives"),
