@@ -23,6 +23,7 @@ import tfnlp
 from recipes import entry_point, generation_flags, model_flags
 from recipes.command_line import check_output, refuse_beside
 from tfnlp import checkpoints, generation, training
+from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 model_flags.define_model_flag()
@@ -60,6 +61,11 @@ def check_flags():
     if FLAGS.output:
         check_output("output", ".tsv")
     generation_flags.search_of_flags("n_best")
+    if checkpoints.read_head(FLAGS.model_dir) != "sequence_to_sequence":
+        raise InputError(
+            f"model_dir={FLAGS.model_dir} holds no translator; give the folder of one, such as "
+            "best/ of a run of train_translator."
+        )
 
 
 def read_sources():

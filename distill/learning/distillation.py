@@ -43,11 +43,19 @@ def split_phases(terms, task, intermediate_epochs, hard_label_weight=0.5):
         task: see `tfnlp.tasks`.
         intermediate_epochs: epochs of the first phase; 0 for one phase of all terms.
         hard_label_weight: weight of the task's own loss in the second phase.
+
+    Raises:
+        InputError: if the first phase would have no terms.
     """
     if not intermediate_epochs:
         return [Phase(terms, hard_label_weight=hard_label_weight)]
     predictions = [term for term in terms if term.teacher[0] in task.outputs]
     layers = [term for term in terms if term.teacher[0] not in task.outputs]
+    if not layers:
+        raise InputError(
+            f"intermediate_epochs={intermediate_epochs} has no effect without terms of "
+            "embeddings, states or attention; give some, or leave it out."
+        )
     first = Phase(layers, intermediate_epochs, hard_label_weight=0.0)
     return [first, Phase(predictions, hard_label_weight=hard_label_weight)]
 

@@ -183,3 +183,10 @@ def test_a_teacher_of_another_task_is_told_before_tensorflow_is_imported(task, t
     words += [f"--teacher_dir={tmp_path}", f"--output_dir={tmp_path}/run"]
     (said,) = refusals(f"distill_{task}", [words])
     assert f"head 'chooser', but the task needs the head '{task}'" in said
+
+
+def test_translate_names_a_folder_without_a_translator(tmp_path):
+    config = {"model_type": "bert", "architectures": ["BertForMultipleChoice"]}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (said,) = refusals("translate", [[f"--model_dir={tmp_path}", "--text=a"]])
+    assert f"--model_dir={tmp_path} holds no translator; give the folder of one" in said

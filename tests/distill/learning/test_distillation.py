@@ -241,6 +241,8 @@ def test_models_and_losses_that_do_not_fit_are_refused_before_work(
         owner, phases = Teacher([models[0]], tokenizer, TASK), terms and [Phase(terms)]
         with pytest.raises(InputError, match=message):
             distil(owner, models[1], tokenizer, DATA, CONFIG, run, phases)
+    with pytest.raises(InputError, match="intermediate_epochs=1 has no effect without terms of"):
+        split_phases(soft_label_terms(TASK), TASK, 1)
     learns = Phase(soft_label_terms(TASK))
     for phases, message in [
         ([learns, learns], "A phase before the last has no epochs; give Phase"),
