@@ -1,11 +1,14 @@
 """Flags of data files, and reading of the files."""
 
+import itertools
+
 from absl import flags
 
 from distill import reports
 from recipes.command_line import group, refuse_without
 from recipes.input_checks import named_files
 from tfnlp import checkpoints, corpora, pipelines, text
+from tfnlp.text.lines import holds_nothing
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -27,7 +30,7 @@ def define_further_dev_flag():
         "further_dev",
         None,
         "Further sets to evaluate on beside --dev, which alone selects the best epoch: NAME=FILE "
-        "each, such as mismatched=dev_mismatched.tsv, whose figures are called val_NAME_...",
+        "each, such as mismatched=dev_mismatched.tsv, whose figures are called val_NAME/...",
     )
 
 
@@ -90,11 +93,16 @@ def further_dev():
     return named_files("further_dev")
 
 
-def read_documents(paths):
-    """Read the documents of --corpus or --dev that hold text; raise an InputError if none do."""
-    files = corpora.find_files(paths)
-    documents = corpora.read_documents(files, FLAGS.documents, FLAGS.text_column)
-    texts = [text for text in documents if text.strip()]
+def read_documents(paths, most=None):
+    """Read the documents of --corpus or --dev that hold text, all or the first `most`.
+
+    Raises:
+        InputError: if none do.
+    """
+    files, texts = corpora.find_files(paths), []
+    if not all(map(holds_nothing, files)):
+        documents = corpora.read_documents(files, FLAGS.documents, FLAGS.text_column)
+        texts = [*itertools.islice(filter(str.strip, documents), most)]
     if not texts:
         raise InputError(f"{','.join(paths)} holds no text; give files with text.")
     return texts

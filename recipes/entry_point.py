@@ -22,6 +22,9 @@ FLAGS = flags.FLAGS
 # Packages that TensorFlow and Keras load if installed, a third of the time of their import, for
 # what no recipe uses: JAX for TFLite, pictures of Keras, its models for scikit-learn.
 UNUSED_PEERS = ("jax", "matplotlib", "sklearn")
+# Modules of tfnlp's requirements that `runtime/training.txt` does not install.
+NOT_FOR_TRAINING = ("ai_edge_litert", "kagglehub", "keras_hub", "psutil", "tensorflow_text")
+NOT_FOR_TRAINING += ("tensorflow_model_optimization",)
 # glibc's `mallopt` constants.
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 
@@ -51,6 +54,8 @@ def run_main(main):
     except InputError as e:
         fail(with_flags(with_column_flag(e), FLAGS))
     except ModuleNotFoundError as e:
+        if e.name not in NOT_FOR_TRAINING:
+            raise
         fail(
             f"{e.name} is not installed, which this needs; `pip install tfnlp` installs it beside "
             "what trains alone."

@@ -8,12 +8,15 @@ from absl import flags
 from recipes.command_line import recipe_flags
 from tfnlp import text
 from tfnlp.utils.errors import ColumnError, InputError
+from tfnlp.utils.hub import check_source
 
 FLAGS = flags.FLAGS
 # Flags of example files, and of all files; folder flags end in _dir.
 EXAMPLES = ("train", "dev", "further_dev", "test", "input", "texts", "corpus")
 FILES = {*EXAMPLES, "vocabulary_text", "calibration_text", "check_text", "golden"}
 FILES |= {"embeddings", "entity_vectors"}
+# Flags of a folder to load, or of a name on the Hub.
+MODELS = ("model_dir", "generator_dir", "tokenizer_dir")
 # File flags of columns outside example files; --translation_column is of an output file.
 _FILES_OF_COLUMN = {
     "calibration_column": ("calibration_text",),
@@ -29,7 +32,7 @@ _OF_ONE_TABLE = ("source_column", "target_column")
 
 
 def check_files():
-    """Raise an InputError if a file named by a flag does not exist, or a flag names an address."""
+    """Raise an InputError if a file or model of a flag does not exist, or a flag is an address."""
     for name in sorted(recipe_flags()):
         for path in _as_list(FLAGS[name].value) if name in FILES or name.endswith("_dir") else ():
             if "://" in path:
@@ -41,6 +44,9 @@ def check_files():
         for path in _files(name):
             if not os.path.exists(path) and not glob.has_magic(path):
                 raise InputError(f"{path} does not exist; check the path.")
+    for name in sorted({*MODELS} & recipe_flags().keys()):
+        for source in _as_list(FLAGS[name].value):
+            check_source(source)
 
 
 def check_columns():

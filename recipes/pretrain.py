@@ -37,7 +37,6 @@ The same command resumes a stopped or killed run, which ends with the same weigh
 import dataclasses
 import math
 import os
-import pathlib
 
 from absl import flags, logging
 
@@ -51,6 +50,7 @@ from recipes import (
 )
 from recipes.command_line import flag_text, group, no_effect, read_numbers, refuse_beside
 from tfnlp import checkpoints, configs, objectives, training
+from tfnlp.corpora.shards import read_manifest
 from tfnlp.training.published_settings import PRETRAINING
 from tfnlp.utils.errors import InputError
 
@@ -118,7 +118,6 @@ def check_flags():
         raise no_effect("keep_best", "without `dev`", "give it, or keep_every")
     model_flags.check_start_flags()
     settings = objective_flags.read_settings()
-    data_flags.further_dev()
     check_weights()
     if not FLAGS.model_dir:
         check_family(settings.families)
@@ -129,7 +128,26 @@ def check_flags():
     if all(map(os.path.isdir, [*FLAGS.corpus, *(FLAGS.dev or [])])):
         names = ("documents", "sentences", "text_column")
         refuse_beside(names, f"corpus={FLAGS.corpus[0]}, which is prepared")
+    for paths in (FLAGS.corpus, FLAGS.dev or [], *data_flags.further_dev().values()):
+        check_corpus(paths)
     return settings
+
+
+def check_corpus(paths):
+    """Raise an InputError for folders without a corpus, or files whose beginning cannot be read.
+
+    Of files the first text is read.
+    """
+    folders = [*filter(os.path.isdir, paths)]
+    for folder in folders:
+        read_manifest(folder)
+    if folders and not (FLAGS.model_dir or FLAGS.tokenizer_dir):
+        raise InputError(
+            f"corpus={folders[0]} is a prepared corpus, of ids alone; give the "
+            "`tokenizer_dir` that it was prepared with."
+        )
+    if files := [path for path in paths if path not in folders]:
+        data_flags.read_documents(files, 1)
 
 
 def check_weights():
@@ -174,7 +192,9 @@ def read_start(objective, entities):
     Raises:
         InputError: if the flags, the config or the tokenizer do not fit the objective.
     """
-    config, tokenizer = model_flags.read_start(read_texts, writes=FLAGS.objective == "causal_lm")
+    config, tokenizer = model_flags.read_start(
+        lambda: data_flags.read_documents(FLAGS.corpus), writes=FLAGS.objective == "causal_lm"
+    )
     tokenizer = knowledge_flags.find_entities(tokenizer, entities)
     check_memory(config)
     if config.recurrent and FLAGS.objective == "causal_lm":
@@ -187,20 +207,6 @@ def read_start(objective, entities):
         config = dataclasses.replace(config, **fields)
     objective.check(config, tokenizer)
     return objective, config, tokenizer
-
-
-def read_texts():
-    """Read the texts of --corpus, to train a tokenizer on.
-
-    Raises:
-        InputError: if --corpus is a prepared corpus, or holds no text.
-    """
-    if folders := [path for path in FLAGS.corpus if pathlib.Path(path).is_dir()]:
-        raise InputError(
-            f"corpus={folders[0]} is a prepared corpus, of ids alone; give the "
-            "`tokenizer_dir` that it was prepared with."
-        )
-    return data_flags.read_documents(FLAGS.corpus)
 
 
 def read_corpus(paths, tokenizer, weights=None):

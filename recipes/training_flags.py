@@ -9,6 +9,7 @@ from recipes.command_line import group, no_effect, recipe_flags, refuse_beside
 from recipes.input_checks import FILES
 from tfnlp import training
 from tfnlp.training.training_config import TrainingConfig
+from tfnlp.utils.files import check_writable
 from tfnlp.utils.worker_cluster import read_cluster
 
 FLAGS = flags.FLAGS
@@ -143,7 +144,7 @@ def start_run():
 
     Raises:
         InputError: for --strategy=multi_worker without a cluster in TF_CONFIG, or if the folder
-            does not belong to this run.
+            cannot be written or does not belong to this run.
     """
     config = training_config()
     if "recipe" in FLAGS and FLAGS.recipe:
@@ -153,6 +154,8 @@ def start_run():
         logging.info("recipe=%s is that of %s%s.", FLAGS.recipe, published.source, rest)
     if FLAGS.strategy == "multi_worker":
         read_cluster()
+    else:
+        check_writable(os.path.join(FLAGS.output_dir, "flags.json"))
     entry_point.load_tensorflow()
     import keras
 

@@ -12,7 +12,7 @@ from distill.reports.prediction_tasks import PredictionTask
 from distill.reports.predictions import predict_inputs, print_summary, write_lines
 from tfnlp import pipelines
 from tfnlp.corpora import find_files
-from tfnlp.corpora.file_ranges import FileRange, as_file, plan_ranges
+from tfnlp.corpora.file_ranges import ROWS, FileRange, as_file, plan_ranges
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import make_folder, read_json, write_json
 from tfnlp.utils.shard_work import run_shards
@@ -45,11 +45,23 @@ class Predictor:
         return pipelines.load_runner(self.model, self.batch_size)
 
     def plan(self, path, shard_mb):
-        """Return the `FileRange`s of a file, of `shard_mb` megabytes each."""
-        if self.task.kind == "tagger" and path.suffix.lower() == ".tsv":
-            return [FileRange(path, "files")]  # a table, or sentences between blank lines
-        unit = "blank_lines" if self.task.kind == "tagger" else "lines"
+        """Return the `FileRange`s of a file, of `shard_mb` megabytes each.
+
+        Whether a tagger's file has tags is read from all of it, if `columns` does not say.
+        """
+        unit = "lines"
+        if self.task.kind == "tagger" and self.task.is_tagged(path, self.columns):
+            if path.suffix.lower() in ROWS:
+                return [FileRange(path, "files")]  # whose lines are words, not rows
+            unit = "blank_lines"
         return [part for (part,) in plan_ranges([(path, path.stat().st_size)], shard_mb, unit)]
+
+    def read(self, path, unit):
+        """Return the `Inputs` of a file that holds a range with this `unit`."""
+        columns = self.columns
+        if self.task.kind == "tagger":
+            columns = dataclasses.replace(columns, tagged=unit != "lines")
+        return self.task.read(path, columns)
 
 
 def predict_files(predictor, patterns, folder, shard_mb, map_shards=None):
@@ -121,7 +133,7 @@ def _shard_maker(folder, predictor):
         inputs, predictions = Inputs([]), []
         with as_file(part) as path:
             if path is not None:
-                inputs = task.read(path, predictor.columns)
+                inputs = predictor.read(path, part.unit)
                 predictions = predict_inputs(pipeline, inputs)
         write_lines(folder / f"predictions-{number:05d}{task.suffix}", task, inputs, predictions)
         scored = inputs.gold is not None

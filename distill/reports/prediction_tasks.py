@@ -253,14 +253,18 @@ class TagPredictions(PredictionTask):
     def _task(self):
         return tasks.Tagging(self.labels, unit=self._unit)
 
+    def is_tagged(self, path, columns):
+        """Return whether a file has a word and its tag on each line, rather than texts."""
+        if columns.tagged is not None or columns.text:
+            return bool(columns.tagged)
+        if _suffix(path) == ".txt":
+            return holds_tags(path, self.labels)
+        return "sentence" not in _header(path)
+
     def _read(self, path, columns, label_column):
-        text, tagged = columns.text or "sentence", columns.tagged
-        if tagged is None and not columns.text and _suffix(path) == ".txt":
-            tagged = holds_tags(path, self.labels)
-        elif tagged is None:
-            tagged = not columns.text and text not in _header(path)
-        if not tagged:
-            return Inputs(read_examples(path, text, label_column=None).texts)
+        if not self.is_tagged(path, columns):
+            texts = read_examples(path, columns.text or "sentence", label_column=None).texts
+            return Inputs(texts)
         sentences = read_tagged(path, self.labels, self._unit)
         return Inputs(sentences.sentences, None, sentences.tags)
 
@@ -335,10 +339,9 @@ class AnswerPredictions(PredictionTask):
         return [prediction.text or "(no answer)", f"{prediction.probability:.4f}", text]
 
     def json_value(self, inputs, index, prediction):
-        """Return a prediction as a dict for JSON Lines, with the gold answers if there are any."""
-        ids = inputs.ids or range(len(inputs.texts))
-        value = {"id": ids[index], "question": inputs.texts[index]}
-        value |= dataclasses.asdict(prediction)
+        """Return a prediction as a dict for JSON Lines, with id and gold answers if it has any."""
+        value = {"id": inputs.ids[index]} if inputs.ids else {}
+        value |= {"question": inputs.texts[index]} | dataclasses.asdict(prediction)
         if inputs.gold:
             value["gold"] = [text for _, text in inputs.gold[index]]
         return value

@@ -80,7 +80,8 @@ def test_what_trains_alone_needs_none_of_the_other_requirements(corpus, tmp_path
     assert {*requirements} < {*project["dependencies"]}
     ours = {"distill", "recipes", "tfnlp", *installed_modules(requirements)}
     refused = sorted(importlib.metadata.packages_distributions().keys() - ours)
-    assert {"ai_edge_litert", "keras_hub", "tensorflow_text", "matplotlib"} < {*refused}
+    assert {*entry_point.NOT_FOR_TRAINING, "matplotlib"} < {*refused}
+    assert {*entry_point.NOT_FOR_TRAINING} < {*installed_modules(project["dependencies"])}
 
     def run(recipe, *flags):
         words = [json.dumps(refused), f"recipes.{recipe}", *flags]
@@ -97,6 +98,21 @@ def test_what_trains_alone_needs_none_of_the_other_requirements(corpus, tmp_path
         "is not installed, which this needs; `pip install tfnlp` installs it beside what trains "
         "alone.\n"
     )
+
+
+def test_only_what_the_package_installs_is_said_to_be_installed_with_it(monkeypatch, capsys):
+    monkeypatch.setattr(entry_point, "check_files", lambda: None)
+    monkeypatch.setattr(entry_point, "check_columns", lambda: None)
+
+    def load(name):
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    with pytest.raises(SystemExit):
+        entry_point.run_main(lambda: load("psutil"))
+    assert "psutil is not installed, which this needs; `pip install" in capsys.readouterr().err
+    for name in ("tfnlp.text.linse", "recipes", "keras.src.engine", "jsno", "psutil.reeder"):
+        with pytest.raises(ModuleNotFoundError, match=f"No module named '{name}'"):
+            entry_point.run_main(lambda name=name: load(name))
 
 
 def test_peers_of_keras_that_no_recipe_uses_are_not_loaded_with_it():

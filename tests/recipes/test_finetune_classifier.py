@@ -24,9 +24,9 @@ def test_a_recurrent_classifier_from_scratch_reads_both_ways(corpus, run, tmp_pa
     run("finetune_classifier", *flags, seen, f"--output_dir={tmp_path}/run")
     metrics = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").open()]
     losses = [epoch["loss"] for epoch in metrics]
-    assert metrics[-1]["val_seen_loss"] < losses[-1] and metrics[-1]["val_accuracy"] > 0.5
+    assert metrics[-1]["val_seen/loss"] < losses[-1] and metrics[-1]["val_accuracy"] > 0.5
     figures = json.loads((tmp_path / "run/figures.json").read_text())
-    assert figures["dev_seen_accuracy"] > figures["dev_seen_baseline_accuracy"]
+    assert figures["dev_seen/accuracy"] > figures["dev_seen/baseline_accuracy"]
     assert losses[0] > 0.6 and losses[-1] < 0.5
     config = read_config(tmp_path / "run/best")
     assert (config.cell, config.bidirectional, config.num_layers) == ("gru", True, 1)

@@ -70,7 +70,7 @@ def test_every_objective(objective, texts, run, tmp_path):
     assert len(metrics) == 2
     for name in ("loss", *losses):
         assert metrics[1][name] < 60
-        assert metrics[1][f"val_{name}"] != metrics[1][f"val_both_{name}"]
+        assert metrics[1][f"val_{name}"] != metrics[1][f"val_both/{name}"]
     assert read_head(tmp_path / "run/best") is not None
     if objective == "permutation_lm":
         # Pieces of unigram are learned otherwise each time: those of the run are kept.
@@ -237,6 +237,38 @@ def test_bad_flags_of_a_model_from_scratch_are_told_before_tensorflow_is_importe
     }
     start = [f"--corpus={texts}/corpus.txt", "--output_dir=a"]
     check_refusals("pretrain", start, wrong)
+
+
+def test_files_and_folders_that_are_wrong_are_told_before_tensorflow_is_imported(texts, tmp_path):
+    contents = {
+        "empty.txt": b"",
+        "blank.txt": b"\n \n",
+        "latin.txt": "caf\xe9\n".encode("latin-1"),
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "folder").mkdir()
+    empty, folder = f"{tmp_path}/empty.txt", f"{tmp_path}/folder"
+    nothing = f"{folder} holds no manifest.json; give a folder that prepare_corpus made"
+    corpus, output = f"--corpus={texts}/corpus.txt", f"--output_dir={tmp_path}/run"
+    wrong = {
+        f"--corpus={empty} {output}": f"{empty} holds no text; give files with text.",
+        f"--corpus={tmp_path}/blank.txt {output}": "blank.txt holds no text; give",
+        f"--corpus={folder} {output}": nothing,
+        f"{corpus} {output} --dev={folder}": nothing,
+        f"{corpus} {output} --dev={empty}": f"{empty} holds no text",
+        f"{corpus} {output} --dev={texts}/dev.txt --further_dev=a={empty}": "holds no text",
+        f"--corpus={tmp_path}/latin.txt {output}": (
+            "latin.txt, line 1: byte 4 of the line is not UTF-8; save the file as UTF-8."
+        ),
+        f"{corpus} --output_dir={empty}": f"{empty} is a file; choose another folder.",
+        f"{corpus} {output} --model_dir=runs/a/best": "runs/a/best is no folder; give that of a c",
+        f"{corpus} {output} --model_dir=./best": "./best is no folder; give that of a checkpoint",
+        f"{corpus} {output} --model_dir=/best": "/best is no folder; give that of a checkpoint",
+        f"{corpus} {output} --model_dir=owner/model": "",
+        f"{corpus} {output} --tokenizer_dir=a/b/c": "a/b/c is no folder",
+    }
+    check_refusals("pretrain", [], wrong)
 
 
 def test_families_that_are_refused_at_once_are_those_that_do_not_fit():

@@ -14,6 +14,7 @@ from tfnlp.tasks.regression import ScoredExamples
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text.readers import Examples
 from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig
+from tfnlp.training.experiment import figure_name
 from tfnlp.training.finetuning import check_varied
 from tfnlp.utils.errors import InputError
 
@@ -81,28 +82,32 @@ def test_further_dev_sets_are_scored_and_select_nothing(one_layer, tokenizer, tm
     figures = FineTuning(task, model, tokenizer, data, config=config, run=run).run_all()
     assert [examples for examples, _ in task.calls] == [DEV, TEST] * 4
     assert [m["val_accuracy"] for m in run.metrics()] == [0.5, 0.9, 0.4]
-    assert [m["val_web_accuracy"] for m in run.metrics()] == [0.1, 0.2, 0.3]
-    assert all(m["val_web_loss"] > 0 for m in run.metrics())
+    assert [m["val_web/accuracy"] for m in run.metrics()] == [0.1, 0.2, 0.3]
+    assert all(m["val_web/loss"] > 0 for m in run.metrics())
     logits = [logits for _, logits in task.calls]
     for name, reported, best in zip(("dev", "dev_web"), logits[6:], logits[2:4], strict=True):
         np.testing.assert_allclose(reported, best, atol=1e-5)
-        assert figures[f"{name}_accuracy"] == pytest.approx(reported.mean())
+        assert figures[figure_name(name, "accuracy")] == pytest.approx(reported.mean())
     card = (run.path / "README.md").read_text()
-    assert f"| dev web accuracy | {figures['dev_web_accuracy']:.4f} |" in card
+    assert f"| dev web/accuracy | {figures['dev_web/accuracy']:.4f} |" in card
 
 
-def test_figures_of_two_dev_sets_by_one_name_are_refused(one_layer, tokenizer, tmp_path):
+def test_figures_of_two_dev_sets_never_have_one_name(one_layer, tokenizer, tmp_path):
     class Scored(Scripted):
         def score_predictions(self, examples, predictions):
             return {"f1": 0.5, "macro_f1": 0.25, "accuracy": 0.5}
 
-    # Both have a `val_macro_f1`, which might select the best epoch.
-    data = Splits(TRAIN, DEV, 16, further_dev={"macro": TEST})
+    # One more of the name `val_macro_f1` might select the best epoch.
+    sets = {name: TEST for name in ("macro", "web", "web_macro")}
+    data = Splits(TRAIN, DEV, 16, further_dev=sets)
     model, run = build_model(one_layer, "classifier", 2), RunFolder(tmp_path / "run", {})
     config = TrainingConfig(epochs=1, batch_size=4)
     experiment = FineTuning(Scored([]), model, tokenizer, data, config=config, run=run)
-    with pytest.raises(InputError, match="further_dev=macro has a figure val_macro_f1, as"):
-        experiment.run_all()
+    experiment.run_all()
+    (metrics,) = run.metrics()
+    scores = {"f1": 0.5, "macro_f1": 0.25, "accuracy": 0.5}
+    for prefix in ("val_", "val_macro/", "val_web/", "val_web_macro/"):
+        assert {name: metrics[f"{prefix}{name}"] for name in scores} == scores
 
 
 def test_other_examples_or_another_model_are_noticed_on_resuming(one_layer, tokenizer, tmp_path):

@@ -64,7 +64,7 @@ def test_trains_logs_each_loss_and_saves_each_model(tmp_path, tokenizer):
             generator, discriminator = losses
             assert m[f"{part}loss"] == pytest.approx(generator + 50 * discriminator, rel=1e-5)
     assert metrics[-1]["loss"] < 0.8 * metrics[0]["loss"]
-    assert figures["val_seen_loss"] == metrics[-1]["val_seen_loss"] != metrics[-1]["val_loss"]
+    assert figures["val_seen/loss"] == metrics[-1]["val_seen/loss"] != metrics[-1]["val_loss"]
     assert figures["steps"] == 6 * 7 and figures["texts"] == 26
     for name, folder in (("discriminator", run.best), ("generator", run.path / "generator")):
         loaded = load_model(folder, models[name].head)

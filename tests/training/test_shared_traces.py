@@ -1,5 +1,7 @@
 """Blocks that are traced once compute what each traced by itself does."""
 
+import contextlib
+import gc
 import inspect
 
 import keras
@@ -10,26 +12,35 @@ from tfnlp.configs import config_by_name
 from tfnlp.layers import EncoderBlock
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification
-from tfnlp.training import FineTuner, TrainingConfig, compile_model, optimizer
+from tfnlp.training import FineTuner, TrainingConfig, compile_model, trainer
 
 SIZES = {"num_layers": 3, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
 CONFIG = TrainingConfig(batch_size=4, learning_rate=1e-2, warmup_steps=0, epsilon=1e-3)
 
 
+def small_model(family):
+    keras.utils.set_random_seed(0)
+    return build_model(config_by_name(family, vocabulary_size=20, **SIZES), "classifier", 2)
+
+
 def trained_weights(family, prepare=lambda model: None):
     """Return the weights after three steps with dropout."""
-    keras.utils.set_random_seed(0)
-    model = build_model(config_by_name(family, vocabulary_size=20, **SIZES), "classifier", 2)
+    model = small_model(family)
     prepare(model)
-    trainer = FineTuner(model, Classification(["no", "yes"]))
-    compile_model(CONFIG, trainer, 3)
+    fitted(model)()
+    return model.get_weights()
+
+
+def fitted(model):
+    """Return a function that trains a model for three steps each time."""
+    tuner = FineTuner(model, Classification(["no", "yes"]))
+    compile_model(CONFIG, tuner, 3)
     rng = np.random.default_rng(0)
     inputs = {name: np.zeros((12, 6), "int32") for name in model.input}
     inputs |= {"token_ids": rng.integers(5, 20, (12, 6)), "padding_mask": np.tri(12, 6, 2)}
     inputs = {name: value.astype("int32") for name, value in inputs.items()}
     labels = rng.integers(0, 2, 12).astype("int32")
-    trainer.fit(inputs, labels, batch_size=4, shuffle=False, verbose=0)
-    return model.get_weights()
+    return lambda: tuner.fit(inputs, labels, batch_size=4, shuffle=False, verbose=0)
 
 
 @pytest.fixture
@@ -50,7 +61,7 @@ def traced(monkeypatch):
 @pytest.mark.parametrize("family", ["gpt2", "albert", "deberta_v3"])
 def test_steps_are_those_of_blocks_traced_by_themselves(family, monkeypatch):
     shared = trained_weights(family)
-    monkeypatch.setattr(optimizer, "share_traces", lambda model: None)
+    monkeypatch.setattr(trainer, "shared_traces", contextlib.nullcontext)
     alone = trained_weights(family)
     for a, b in zip(shared, alone, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
@@ -60,7 +71,7 @@ def test_blocks_of_one_kind_are_traced_once(traced, monkeypatch):
     trained_weights("bert")
     assert len(traced) == 1
     traced.clear()
-    monkeypatch.setattr(optimizer, "share_traces", lambda model: None)
+    monkeypatch.setattr(trainer, "shared_traces", contextlib.nullcontext)
     trained_weights("bert")
     assert {*traced} == {"encoder_0", "encoder_1", "encoder_2"}
 
@@ -78,3 +89,20 @@ def test_blocks_of_one_kind_are_traced_once(traced, monkeypatch):
 def test_blocks_that_compute_otherwise_are_kinds_of_their_own(traced, change):
     trained_weights("bert", lambda model: change(model.get_layer("encoder_1")))
     assert len({*traced}) == 2 and "encoder_1" in traced
+
+
+def test_blocks_are_as_before_after_each_training(traced):
+    model = small_model("bert")
+    blocks = [model.get_layer(f"encoder_{i}") for i in range(3)]
+    fit = fitted(model)
+    for train in (fit, fit, fitted(model)):
+        before = model.get_weights()
+        train()
+        gc.collect()
+        assert not any("call" in vars(block) for block in blocks)
+        assert any(np.any(a != b) for a, b in zip(before, model.get_weights(), strict=True))
+    assert len(traced) == 2  # once for each of the two trainers
+    inputs = {name: np.ones((1, 6), "int32") for name in model.input}
+    clone = keras.models.clone_model(model)
+    clone.set_weights(model.get_weights())
+    np.testing.assert_allclose(clone(inputs)["logits"], model(inputs)["logits"], rtol=1e-6)

@@ -97,19 +97,20 @@ def holds_tags(path, tag_names):
             or all lines have equally many columns, with tabs in them or in groups between empty
             lines.
     """
-    lines = list(read_lines(path))
-    # Lines that `read_tagged` may skip are no evidence.
-    lines_of_words = [
-        line for _, line in lines if line.strip() and not line.startswith(("#", "-DOC"))
-    ]
-    columns = [_columns(line) for line in lines_of_words]
-    tagged = [len(values) > 1 and values[-1] in tag_names for values, _ in columns]
-    if all(tagged):
-        return bool(tagged)
-    in_groups = any(not line.strip() for _, line in lines[:-1])
-    alike = len({layout for _, layout in columns}) == 1
-    if any(tagged) or (alike and (in_groups or "\t" in lines_of_words[0])):
-        shown = lines_of_words[tagged.index(True) if any(tagged) else 0]
+    first = {}  # line with a tag (True) and without one (False); files may exceed memory
+    layouts, blank, in_groups = set(), False, False
+    for _, line in read_lines(path):
+        in_groups |= blank  # blank lines but the last
+        blank = not line.strip()
+        # Lines that `read_tagged` may skip are no evidence.
+        if not blank and not line.startswith(("#", "-DOC")):
+            values, layout = _columns(line)
+            first.setdefault(len(values) > 1 and values[-1] in tag_names, line)
+            layouts.add(layout)
+    if False not in first:
+        return True in first
+    shown = first.get(True, first[False])
+    if True in first or (len(layouts) == 1 and (in_groups or "\t" in shown)):
         raise InputError(
             f"{path} may have a word and its tag on each line, such as {shown!r}, or a text; give "
             "tagged=True or tagged=False."

@@ -7,7 +7,6 @@ from tfnlp.checkpoints import save_model
 from tfnlp.training.resumable_fit import fit
 from tfnlp.training.run_folder import RunFolder
 from tfnlp.training.training_config import TrainingConfig
-from tfnlp.utils.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +40,14 @@ class Splits:
         devs = {name: data for name, data in parts.items() if name.startswith("dev_")}
         further_dev = {name.removeprefix("dev_"): data for name, data in devs.items()}
         return cls(parts["train"], parts.get("dev"), max_length, parts.get("test"), further_dev)
+
+
+def figure_name(split, figure):
+    """Return what a figure of a split is called: "dev_accuracy", "dev_NAME/accuracy".
+
+    Names of further dev sets have no slash, so that none of their figures has another's name.
+    """
+    return f"{split}/{figure}" if "_" in split else f"{split}_{figure}"
 
 
 @dataclasses.dataclass
@@ -117,25 +124,13 @@ class Experiment(abc.ABC):
         )
 
     def evaluate_dev(self):
-        """Return the metrics on dev after an epoch, whose names begin with "val_".
-
-        Those of a further dev set begin with "val_NAME_".
-
-        Raises:
-            InputError: if that is also how a figure of another set is called.
-        """
-        metrics = {}
-        for name in self.batches:
-            if name.startswith("dev"):
-                prefix = f"val{name.removeprefix('dev')}_"
-                measured = {f"{prefix}{key}": x for key, x in self.measure(name).items()}
-                if both := sorted(metrics.keys() & measured):
-                    raise InputError(
-                        f"further_dev={name.removeprefix('dev_')} has a figure {both[0]}, as "
-                        "another dev set has; give it another name."
-                    )
-                metrics |= measured
-        return metrics
+        """Return the metrics on dev after an epoch: "val_loss"; "val_NAME/loss" of others."""
+        return {
+            figure_name(name.replace("dev", "val", 1), key): value
+            for name in self.batches
+            if name.startswith("dev")
+            for key, value in self.measure(name).items()
+        }
 
     def measure(self, name):
         """Return the metrics of the model on a split, such as "dev"; by default none."""

@@ -15,7 +15,7 @@ from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.tasks.confusion_matrix import only_answer
 from tfnlp.text import Encodings, LengthBatches, load_tokenizer
 from tfnlp.training.adversarial import AdversarialRegularizer
-from tfnlp.training.experiment import Experiment
+from tfnlp.training.experiment import Experiment, figure_name
 from tfnlp.training.fingerprints import content_fingerprint
 from tfnlp.training.inference import evaluator, predict_batches, predictor
 from tfnlp.training.optimizer import compile_model
@@ -208,17 +208,17 @@ def score_splits(model, task, splits, batches):
         examples = splits[name]
         predictions = task.decode(examples, split.encodings, predict(split))
         scores = task.score_predictions(examples, predictions)
-        figures |= {f"{name}_{key}": value for key, value in scores.items()}
+        figures |= {figure_name(name, key): value for key, value in scores.items()}
         answer = only_answer(*task.answers(examples, predictions))
         if answer is not None:
-            figures[f"{name}_only_answer"] = answer
+            figures[figure_name(name, "only_answer")] = answer
     return figures
 
 
 def baseline_scores(task, splits):
     """Return the scores of the majority class, or the mean, of each split but "train"."""
     return {
-        f"{name}_baseline_{key}": value
+        figure_name(name, f"baseline_{key}"): value
         for name, examples in splits.items()
         if name != "train" and examples is not None
         for key, value in task.baseline(examples).items()

@@ -12,7 +12,6 @@ from keras.src.optimizers.base_optimizer import global_norm
 from tfnlp.functional.recompute import recompute_blocks
 from tfnlp.training import schedules
 from tfnlp.training.layer_wise_rates import layer_factors
-from tfnlp.training.shared_traces import share_traces
 
 # Names of the variables of norms; Keras' `RMSNormalization` has `scale`.
 NORM_VARIABLES = ("gamma", "beta", "scale")
@@ -266,8 +265,6 @@ def compile_model(config, trainer, steps_per_epoch):
     trainer.accumulation_steps = config.accumulation_steps
     if config.gradient_checkpointing:
         recompute_blocks(trainer)
-    if trainer.distribute_strategy.num_replicas_in_sync == 1:
-        share_traces(trainer)
     trainer.compile(optimizer_of(config, trainer, steps_per_epoch), jit_compile=config.xla)
 
 

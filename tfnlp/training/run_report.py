@@ -91,12 +91,12 @@ def _training_facts(run, examples):
 def _figure_rows(figures):
     """Return the table of figures, with baselines beside their scores."""
     texts = {key: _text(value) for key, value in figures.items() if value is not None}
-    if not any("_baseline_" in key for key in figures):
+    if not any("baseline_" in key for key in figures):
         return _rows("figure", {key.replace("_", " "): value for key, value in texts.items()})
     rows = [["figure", "value", "baseline"]]
-    baselines = {k.replace("_baseline_", "_"): v for k, v in texts.items() if "_baseline_" in k}
+    baselines = {k.replace("baseline_", ""): v for k, v in texts.items() if "baseline_" in k}
     for key, value in texts.items():
-        if "_baseline_" not in key:
+        if "baseline_" not in key:
             rows.append([key.replace("_", " "), value, baselines.get(key, "")])
     return rows
 

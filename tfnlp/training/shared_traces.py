@@ -1,5 +1,6 @@
 """Blocks of one kind that TensorFlow traces once for all of them."""
 
+import contextlib
 import functools
 
 import keras
@@ -9,8 +10,11 @@ from keras.src.backend.common.stateless_scope import in_stateless_scope
 from tfnlp.layers.blocks.base_block import BaseBlock
 
 
-def share_traces(model):
+@contextlib.contextmanager
+def shared_traces(model):
     """Make blocks that differ by their weights alone calls of one function in training steps.
+
+    After the context the blocks are as they were before.
 
     The function takes the weights as arguments. TensorFlow traces it and its gradient once, and
     then puts a copy in the place of each call, so that the steps compute the same. Blocks that are
@@ -24,6 +28,12 @@ def share_traces(model):
         function = _traced(blocks[0])
         for block in blocks:
             block.call = functools.partial(_call, block, function)
+    try:
+        yield
+    finally:
+        for blocks in kinds.values():
+            for block in blocks:
+                del block.call
 
 
 def _traced(block):

@@ -7,6 +7,7 @@ from keras.src.trainers.data_adapters.data_adapter_utils import unpack_x_y_sampl
 
 from tfnlp.training.accumulation import accumulated_gradients
 from tfnlp.training.non_finite_steps import FiniteMean, SkipsNonFiniteSteps
+from tfnlp.training.shared_traces import shared_traces
 from tfnlp.training.workers import several_workers
 from tfnlp.weighted_losses import computes_part, entry_count, mean_over_replicas, with_entries
 
@@ -31,6 +32,13 @@ class Trainer(keras.Model):
     compressor = None
     step_log = None
     part_weights = None
+
+    def fit(self, *args, **kwargs):
+        """Train as Keras does; on one replica, blocks of one kind are traced once."""
+        if self.distribute_strategy.num_replicas_in_sync > 1:
+            return super().fit(*args, **kwargs)
+        with shared_traces(self):
+            return super().fit(*args, **kwargs)
 
     def train_step(self, data):
         """Return the metrics after one step on a replica's share of a batch."""

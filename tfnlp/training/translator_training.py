@@ -13,7 +13,7 @@ from tfnlp.checkpoints import check_saves, load_model, save_model
 from tfnlp.checkpoints.tensors import write_tensors
 from tfnlp.models import check_lengths, check_vocabulary, config_of
 from tfnlp.quantization.fake_quantization import count_parameters
-from tfnlp.training.experiment import Experiment
+from tfnlp.training.experiment import Experiment, figure_name
 from tfnlp.training.fingerprints import content_fingerprint
 from tfnlp.training.optimizer import compile_model
 from tfnlp.training.pretraining import Evaluator
@@ -133,7 +133,7 @@ class TranslatorTraining(Experiment):
     def _figures_of(self, model, prefix):
         measure = self._measurer(model)
         devs = [name for name in self.batches if name.startswith("dev")]
-        figures = {f"{dev}_{name}": x for dev in devs for name, x in measure(dev).items()}
+        figures = {figure_name(dev, name): x for dev in devs for name, x in measure(dev).items()}
         if self.score is not None:
             figures |= self.score(model, prefix)
         return {f"{prefix}{name}": value for name, value in figures.items()}

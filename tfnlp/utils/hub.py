@@ -45,11 +45,20 @@ def find_folder(source, files):
     if source and folder.is_dir():
         _check_not_run(folder)
         return folder
+    check_source(source)
     if is_kaggle_name(source):
         return _fetch_from_kaggle(source)
-    if not is_hub_name(source):
-        raise _no_folder(source)
     return _fetch_files(source, files)
+
+
+def check_source(source):
+    """Raise an InputError for what is no folder and cannot be a name on the Hub or Kaggle."""
+    is_folder = source and pathlib.Path(source).is_dir()
+    if not (is_folder or is_kaggle_name(source) or is_hub_name(source)):
+        raise InputError(
+            f"{source or '(nothing)'} is no folder; give that of a checkpoint or of a tokenizer, "
+            "or a name on the Hugging Face Hub, such as sentence-transformers/all-MiniLM-L6-v2."
+        )
 
 
 def is_hub_name(source):
@@ -128,13 +137,6 @@ def _check_not_run(folder):
     if (folder / "flags.json").exists() and not (folder / "config.json").exists():
         best = folder / "best"
         raise InputError(f"{folder} is the folder of a run; give that of its model, {best}.")
-
-
-def _no_folder(source):
-    return InputError(
-        f"{source or '(nothing)'} is no folder; give that of a checkpoint or of a tokenizer, or a "
-        "name on the Hugging Face Hub, such as sentence-transformers/all-MiniLM-L6-v2."
-    )
 
 
 def _fetch_files(source, files):

@@ -7,6 +7,7 @@ import pytest
 
 from distill.reports import (
     Columns,
+    Inputs,
     Predictor,
     predict_files,
     predict_inputs,
@@ -14,7 +15,7 @@ from distill.reports import (
     task_of,
     write_predictions,
 )
-from distill.reports.prediction_shards import FileRange
+from distill.reports.prediction_shards import FileRange, as_file
 from distill.runtime import load_runner
 from tests.beam import NO_BEAM
 from tests.distill.reports.test_predictions import FILES
@@ -22,9 +23,15 @@ from tfnlp.utils.errors import InputError
 from tfnlp.utils.shard_work import in_beam
 
 
-@pytest.mark.parametrize("kind", FILES)
-def test_parts_are_together_the_predictions_of_the_whole(kind, files, tmp_path):
-    name, text = FILES[kind]
+@pytest.mark.parametrize(
+    ("kind", "name", "text"),
+    [
+        *((kind, *file) for kind, file in FILES.items()),
+        ("tagger", "a.txt", "a film\n\n\nfine plot is\n\nthe film\n\n"),
+        ("answerer", "a.tsv", "question\tcontext\nfilm ?\ta film\nplot ?\ta fine plot\n"),
+    ],
+)
+def test_parts_are_together_the_predictions_of_the_whole(kind, name, text, files, tmp_path):
     (tmp_path / name).write_text(text, encoding="utf-8")
     runner = load_runner(files[kind])
     task = task_of(runner)
@@ -34,7 +41,7 @@ def test_parts_are_together_the_predictions_of_the_whole(kind, files, tmp_path):
     summary = predict_files(predictor, [tmp_path / name], tmp_path / "parts", 2e-6)
     assert summary == json.loads((tmp_path / "whole" / "summary.json").read_text())
     parts = sorted((tmp_path / "parts").glob("predictions-*"))
-    assert kind == "answerer" or len(parts) > len(inputs.texts)
+    assert name == "a.json" or len(parts) > len(inputs.texts)
     header = 0 if task.header is None else 1
     lines = [line for part in parts for line in part.read_text().splitlines()[header:]]
     assert (
@@ -86,11 +93,37 @@ def test_a_beam_pipeline_writes_the_same_files(file, tmp_path):
     assert len(here) > 8 and here == there
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "tagged"),
+    [
+        ("a.txt", "\n\na film\r\n \nfine plot is\n\nthe film", None),
+        ("a.txt", "the O\nfine B-x\n\n\n\nfilm O\n", None),
+        ("a.txt", "vitamin O\n\n\nfilm is O\n", False),  # of which one part looks tagged
+        ("a.jsonl", '{"sentence": "a"}\n{"sentence": ""}\n\n{"sentence": "film"}\n', None),
+        ("a.tsv", "sentence\na\n\nb\n\n", None),
+        ("a.tsv", "a\tO\n\nb\tB-x\n\n", None),
+    ],
+)
+def test_a_taggers_parts_are_read_as_the_whole_file_is(name, text, tagged, tmp_path):
+    path, columns = tmp_path / name, Columns(tagged=tagged)
+    path.write_bytes(text.encode())
+    task = prediction_task("tagger", ["O", "B-x"])
+    whole, predictor = task.read(path, columns), Predictor("m", task, columns)
+    for size in (1, 2, 7, 100):
+        texts, gold = [], []
+        for part in predictor.plan(path, size / 1e6):
+            with as_file(part) as piece:
+                inputs = Inputs([]) if piece is None else predictor.read(piece, part.unit)
+            texts += inputs.texts
+            gold += inputs.gold or []
+        assert (texts, gold) == (whole.texts, whole.gold or [])
+
+
 def test_a_taggers_files_are_cut_between_sentences(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("a O\nb O\n\nc O\n\nd O\n")
     predictor = Predictor("m", prediction_task("tagger", ["O"]), Columns())
-    assert {part.unit for part in predictor.plan(path, 3)} == {"blank_lines"}
+    assert {part.unit for part in predictor.plan(path, 3e-6)} == {"blank_lines"}
     for name in ("a.tsv", "a.TSV"):
         path = path.rename(tmp_path / name)
-        assert predictor.plan(path, 3) == [FileRange(path, "files")]
+        assert predictor.plan(path, 3e-6) == [FileRange(path, "files")]
