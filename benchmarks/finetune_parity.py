@@ -10,7 +10,6 @@ where it was stopped; a command with other settings needs another folder.
 """
 
 import functools
-import hashlib
 import math
 import pathlib
 import sys
@@ -19,6 +18,7 @@ from absl import flags
 
 from benchmarks.torch_inputs import torch_inputs
 from recipes import entry_point, task_flags, training_flags
+from tfnlp.utils.files import file_hash, read_json, write_json
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Hugging Face BERT folder to start from.")
@@ -78,8 +78,6 @@ def best_scores(file_name, runs):
     Raises:
         InputError: if the file holds scores of other flags or other data.
     """
-    from tfnlp.utils.files import read_json, write_json
-
     path = pathlib.Path(FLAGS.output_dir) / file_name
     kept = {"settings": settings(), "scores": {}}
     if path.exists():
@@ -102,8 +100,7 @@ def settings():
     mine = {flag.name: flag.value for flag in FLAGS.get_flags_for_module(sys.modules[__name__])}
     found = training_flags.decisive_flags() | mine
     for name in ("train", "dev"):
-        with open(found[name], "rb") as file:
-            found[f"{name} (SHA-256)"] = hashlib.file_digest(file, "sha256").hexdigest()
+        found[f"{name} (SHA-256)"] = file_hash(found[name])
     return {key: value for key, value in found.items() if key not in ("seed", "seeds")}
 
 

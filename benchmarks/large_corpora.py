@@ -75,7 +75,7 @@ def prepare(folder, tokenizer):
     for deduplicate in (False, True):
         clock, settings = Clock(), CorpusSettings(deduplicate=deduplicate)
         counts = prepare_corpus(
-            [FLAGS.input], tokenizer, folder / str(deduplicate), settings, each=clock
+            [FLAGS.input], tokenizer, folder / str(deduplicate), settings, map_shards=clock
         )
         text_bytes = sum(shard["text_bytes"] for shard in counts["shards"])
         name = "prepare_corpus, deduplicate" if deduplicate else "prepare_corpus"

@@ -144,7 +144,7 @@ def main():
     settings = training_flags.decisive_flags()
     for name in ("batch_size", "input"):  # the input is identified by its content
         del settings[name]
-    each = runner_flags.each()
+    map_shards = runner_flags.map_shards()
     entry_point.load_tensorflow()
     labels = read_labels()
     label_column = (FLAGS.label_column or "label") if labels else None
@@ -156,7 +156,7 @@ def main():
         keep_labels=FLAGS.label == "agree",
         originals=FLAGS.originals,
         settings=settings,
-        each=each,
+        map_shards=map_shards,
     )
 
 

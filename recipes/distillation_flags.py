@@ -84,7 +84,8 @@ def define_student_flags(num_layers, method):
         "its width.",
         1,
     )
-    model_flags.define_family_flags()
+    flags.DEFINE_bool("bidirectional", None, "Read texts from both ends with a recurrent network.")
+    model_flags.define_pooling_flags()
     flags.DEFINE_enum(
         "method",
         method,

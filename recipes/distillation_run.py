@@ -47,7 +47,7 @@ def distill(task, splits):
     """
     if FLAGS.family or FLAGS.size:
         model_flags.check_head(task, ())
-    each = runner_flags.each("cache_dir")
+    map_shards = runner_flags.map_shards("cache_dir")
     config, run = training_flags.start_run()
     with training.make_strategy(FLAGS.strategy).scope():
         models = make_models(task, splits["train"])
@@ -62,7 +62,7 @@ def distill(task, splits):
                 config=config,
                 run=run,
                 compress=compression_flags.compressor(),
-                teacher=make_teacher(task, models, each),
+                teacher=make_teacher(task, models, map_shards),
                 phases=make_phases(task, models),
             ).run_all()
 
@@ -122,13 +122,19 @@ def start_student(teacher, task, tokenizer, texts):
     return student, loaded, tokenizer
 
 
-def make_teacher(task, models, each):
-    """Return the `Teacher` of the flags; `each` as there."""
+def make_teacher(task, models, map_shards):
+    """Return the `Teacher` of the flags; `map_shards` as there."""
     weights = distillation_flags.teacher_weights()
     unpruned = models.unpruned and learning.Teacher(*models.unpruned, task, weights)
     tokenizer = models.teacher_tokenizer or models.tokenizer
     return learning.Teacher(
-        models.teachers, tokenizer, task, weights, FLAGS.cache_dir, each=each, unpruned=unpruned
+        models.teachers,
+        tokenizer,
+        task,
+        weights,
+        FLAGS.cache_dir,
+        map_shards=map_shards,
+        unpruned=unpruned,
     )
 
 

@@ -14,6 +14,7 @@ FLAGS = flags.FLAGS
 def define_flags():
     """Define the flags of the model, the training and its compression."""
     model_flags.define_model_flags()
+    model_flags.define_pooling_flags()
     model_flags.define_embeddings_flag()
     training_flags.define_training_flags(epochs=3, learning_rate=5e-5)
     training_flags.define_recipe_flag(FINE_TUNING)

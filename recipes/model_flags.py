@@ -29,11 +29,8 @@ def define_model_flag():
 
 
 @group("Model")
-def define_model_flags(bags=True):
-    """Define the flags of the model to start from, for recipes that train any family.
-
-    With `bags`, also those of a bag and a textcnn, which only a task trains.
-    """
+def define_model_flags():
+    """Define the flags of the model to start from, for recipes that train any family."""
     flags.DEFINE_string(
         "model_dir",
         None,
@@ -42,16 +39,13 @@ def define_model_flags(bags=True):
     flags.DEFINE_integer(
         "block_size", None, "Tokens in a block of attention, for long inputs in less memory.", 1
     )
-    define_scratch_flags(bags)
+    define_scratch_flags()
 
 
 @group("Model from scratch")
-def define_scratch_flags(bags):
+def define_scratch_flags():
     """Define the flags of a model that starts from random weights."""
-    examples = "lstm, textcnn or bag" if bags else "lstm or elmo"
-    flags.DEFINE_string(
-        "family", None, f"Family, such as bert, xlnet, {examples}; bert if not given."
-    )
+    flags.DEFINE_string("family", None, "Family, such as bert, xlnet or lstm; bert if not given.")
     flags.DEFINE_string(
         "size",
         None,
@@ -68,7 +62,7 @@ def define_scratch_flags(bags):
         "given.",
         1,
     )
-    define_family_flags(bags)
+    flags.DEFINE_bool("bidirectional", None, "Read texts from both ends with a recurrent network.")
     flags.DEFINE_integer(
         "predicted_words", None, "Words that an ELMo predicts; the 8000 commonest if not given.", 6
     )
@@ -93,11 +87,8 @@ def define_scratch_flags(bags):
 
 
 @group("Model from scratch")
-def define_family_flags(bags=True):
-    """Define the flags of recurrent networks and, with `bags`, of convolutional ones and bags."""
-    flags.DEFINE_bool("bidirectional", None, "Read texts from both ends with a recurrent network.")
-    if not bags:
-        return
+def define_pooling_flags():
+    """Define the flags of a textcnn and a bag, which only a task trains."""
     flags.DEFINE_enum(
         "channels",
         None,

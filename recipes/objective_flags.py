@@ -8,7 +8,7 @@ from absl import flags
 from recipes import dataclass_flags
 from recipes.command_line import group, refuse_beside, refuse_without
 from tfnlp import configs, objectives
-from tfnlp.utils.settings import check_settings, setting
+from tfnlp.utils.settings import Settings, setting
 
 FLAGS = flags.FLAGS
 DEBERTAS = ("deberta", "deberta_v2", "deberta_v3")
@@ -19,7 +19,7 @@ PACKING = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Masking:
+class Masking(Settings):
     """Settings of objectives that mask tokens."""
 
     masked_share: float = setting(0.15, "Share of masked tokens.", low=0, high=1)
@@ -117,7 +117,7 @@ class ReplacedTokens(Masking):
 
 
 @dataclasses.dataclass(frozen=True)
-class Memory:
+class Memory(Settings):
     """Settings of objectives whose models may have a memory."""
 
     memory_length: int | None = setting(
@@ -196,7 +196,6 @@ def read_settings():
     config, where = OBJECTIVES[FLAGS.objective], f"with objective={FLAGS.objective}"
     dataclass_flags.refuse_others(config, OBJECTIVES.values(), where)
     settings = dataclass_flags.read(config)
-    check_settings(settings)
     if isinstance(settings, MaskedUnits) and settings.masked_units != "spans":
         refuse_beside(["longest_span"], f"masked_units={settings.masked_units}")
     if FLAGS.generator_dir:

@@ -94,7 +94,7 @@ def columns_of_flags():
 
 def main():
     require_one("input", "text", "question", "ending")
-    each = runner_flags.each("shard_mb")
+    map_shards = runner_flags.map_shards("shard_mb")
     refuse_without(["shard_mb"], "input")
     refuse_without(["shard_mb"], "output_dir")
     if FLAGS.input and len(FLAGS.input) > 1 and not FLAGS.shard_mb:
@@ -109,7 +109,7 @@ def main():
         model = runner_flags.absolute(FLAGS.model)
         sizes = FLAGS.batch_size, FLAGS.num_threads
         predictor = reports.Predictor(model, task, columns_of_flags(), *sizes)
-        reports.predict_files(predictor, FLAGS.input, FLAGS.output_dir, FLAGS.shard_mb, each)
+        reports.predict_files(predictor, FLAGS.input, FLAGS.output_dir, FLAGS.shard_mb, map_shards)
         return
     if FLAGS.input:
         inputs = task.read(FLAGS.input[0], columns_of_flags())

@@ -66,7 +66,7 @@ def main():
             shard_mb=FLAGS.shard_mb,
         ),
         processes=FLAGS.processes or os.cpu_count(),
-        each=runner_flags.each(),
+        map_shards=runner_flags.map_shards(),
     )["counts"]
     documents, sentences, tokens, duplicates = (
         counted(counts[f"{name}s"], name)

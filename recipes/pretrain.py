@@ -104,7 +104,7 @@ def define_step_flags():
 
 objective_flags.define_flags()
 define_corpus_flags()
-model_flags.define_model_flags(bags=False)
+model_flags.define_model_flags()
 knowledge_flags.define_entity_flags()
 training_flags.define_training_flags(epochs=1, learning_rate=1e-4)
 training_flags.define_recipe_flag(PRETRAINING)

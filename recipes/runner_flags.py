@@ -27,7 +27,7 @@ def define():
     )
 
 
-def each(needed=None):
+def map_shards(needed=None):
     """Return the function of `tfnlp.utils.shard_work` of --runner; None without it.
 
     Args:

@@ -181,7 +181,7 @@ def fitted(model, batches):
         return model, batches
     epochs = training_flags.training_config().total_epochs(len(batches))
     sampled = tasks.ScheduledSampling(batches, FLAGS.scheduled_sampling, epochs)
-    return tfnlp.models.recurrent_translator.scheduled_sampling_model(model), sampled
+    return tfnlp.models.recurrent_translator.ReadsOwnTokens(model), sampled
 
 
 def make_translator(model, tokenizer):

@@ -8,7 +8,7 @@ import tensorflow as tf
 from tensorflow.lite.python import schema_py_generated as schema
 
 from tfnlp.quantization.fake_quantization import kernels_in_float
-from tfnlp.utils.errors import InputError, unknown_name
+from tfnlp.utils.errors import needs_extra, unknown_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,13 +42,8 @@ def check_quantization(name):
     if name not in QUANTIZATIONS:
         raise unknown_name("quantization", name, QUANTIZATIONS)
     if QUANTIZATIONS[name].weight_bits < 8:
-        try:
+        with needs_extra(f"quantization={name!r}", "quantizer"):
             import ai_edge_quantizer  # noqa: F401
-        except ImportError:
-            raise InputError(
-                f"quantization={name!r} needs the package ai-edge-quantizer; install "
-                "tfnlp[quantizer], or use int8."
-            ) from None
 
 
 def configure_converter(converter, name):

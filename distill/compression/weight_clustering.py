@@ -7,11 +7,11 @@ import numpy as np
 import tensorflow as tf
 
 from distill.compression.block_kernels import block_kernels, kernels_to_compress
-from tfnlp.utils.settings import check_settings, setting
+from tfnlp.utils.settings import Settings, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class ClusteringConfig:
+class ClusteringConfig(Settings):
     """Settings for clustering the dense kernels of a model's blocks.
 
     Args:
@@ -19,9 +19,6 @@ class ClusteringConfig:
     """
 
     clusters: int = setting(16, "Distinct values of each kernel.", low=2, high=256)
-
-    def __post_init__(self):
-        check_settings(self)
 
     def clusterer(self, model, total_steps):
         """Return the `Clusterer` of a model in training."""

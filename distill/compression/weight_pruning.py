@@ -9,14 +9,14 @@ import tensorflow as tf
 
 from distill.compression.block_kernels import block_kernels, kernels_to_compress
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.settings import check_settings, setting
+from tfnlp.utils.settings import Settings, setting
 
 # Default number of prunings between the first step and the last.
 PRUNINGS = 20
 
 
 @dataclasses.dataclass(frozen=True)
-class PruningConfig:
+class PruningConfig(Settings):
     """Settings for pruning the dense kernels of a model's blocks in training.
 
     Zhu & Gupta 2017, 'To prune, or not to prune', eq. 1: the share of zeros rises from 0 at
@@ -40,7 +40,7 @@ class PruningConfig:
     frequency: int | None = None
 
     def __post_init__(self):
-        check_settings(self)
+        super().__post_init__()
         wrong_share = self.pattern == "2:4" and self.sparsity != 0.5
         if wrong_share or not re.fullmatch(r"magnitude|2:4|[1-9]\d*x[1-9]\d*", self.pattern):
             raise InputError(

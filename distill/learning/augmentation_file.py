@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import hashlib
 import json
 import pathlib
 
@@ -11,7 +10,7 @@ from absl import logging
 from tfnlp.text.lines import read_lines
 from tfnlp.text.readers import format_of, read_columns, read_examples, read_header
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import atomic_replace, read_json, write_json, write_text
+from tfnlp.utils.files import atomic_replace, file_hash, read_json, write_json, write_text
 from tfnlp.utils.shard_work import run_shards
 
 PIECE = 256  # examples of a part
@@ -44,7 +43,7 @@ def augment_file(
     keep_labels=True,
     originals=True,
     settings=None,
-    each=None,
+    map_shards=None,
 ):
     """Write augmented.tsv, with the columns of a file and copies after each example.
 
@@ -64,8 +63,8 @@ def augment_file(
             the teacher's label.
         originals: whether the examples themselves are written too.
         settings: a dict of what determines the result, compared on resumption.
-        each: of `tfnlp.utils.shard_work`, such as `in_beam(runner)`, whose workers must all see
-            the folder; in this process where None.
+        map_shards: of `tfnlp.utils.shard_work`, such as `in_beam(runner)`, whose workers must
+            all see the folder; in this process where None.
 
     Returns:
         A dict of `COUNTS`.
@@ -78,7 +77,7 @@ def augment_file(
     folder = pathlib.Path(folder).absolute()
     path, state_path = folder / "augmented.tsv", folder / "state.json"
     header, rows = _read(source, columns)
-    fingerprint = hashlib.sha256(source.read_bytes()).hexdigest()
+    fingerprint = file_hash(source)
     state = _read_state(folder, {"source": fingerprint, "settings": settings or {}})
     if path.exists():
         logging.info("%s is complete.", path)
@@ -93,7 +92,7 @@ def augment_file(
     ]
     maker = functools.partial(_part_maker, load, columns, keep_labels)
     try:
-        run_shards(maker, items, "augmenting", each, done=len(parts) - len(items))
+        run_shards(maker, items, "augmenting", map_shards, done=len(parts) - len(items))
     finally:
         if not any(map(pathlib.Path.exists, parts)):
             state_path.unlink()  # so that other settings are free to follow a failure

@@ -1,6 +1,6 @@
 """Layer maps: the teacher layer that each student layer starts and learns from."""
 
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import InputError, unknown_name
 
 
 def even_layer_map(teacher_layers, num_layers):
@@ -64,10 +64,7 @@ def resolve_layer_map(layer_map, teacher_layers, student_layers):
     layers = layer_map
     if isinstance(layer_map, str):
         if layer_map not in LAYER_MAPS:
-            raise InputError(
-                f"layer_map={layer_map} is unknown; use {', '.join(LAYER_MAPS)}, or number a "
-                "layer of the teacher for each of the student's, such as 1,3,5."
-            )
+            raise unknown_name("layer_map", layer_map, LAYER_MAPS)
         layers = LAYER_MAPS[layer_map](teacher_layers, student_layers)
     if len(layers) != student_layers or not all(0 <= x < teacher_layers for x in layers):
         shown = layer_map if isinstance(layer_map, str) else ",".join(map(str, layers))

@@ -33,7 +33,7 @@ class Teacher:
         weights: of several models in their mean, numbers of 0 or more; all alike where None.
         cache_dir: folder to compute the outputs into once; where None the models run on each
             batch.
-        each: as in `compute_teacher_outputs`, for the cache.
+        map_shards: as in `compute_teacher_outputs`, for the cache.
         unpruned: the `Teacher` that was pruned to the student's tokens, to report its scores; None
             if this one was not pruned.
 
@@ -46,7 +46,7 @@ class Teacher:
     task: object | None = None
     weights: tuple | None = None
     cache_dir: str | None = None
-    each: Callable | None = None
+    map_shards: Callable | None = None
     unpruned: "Teacher | None" = None
 
     def __post_init__(self):
@@ -104,14 +104,14 @@ class Teacher:
         reads = {term.teacher for term in terms}
         if len(self.models) == 1:
             return compute_teacher_outputs(
-                self.models[0], batches, reads, self.cache_dir, self.each
+                self.models[0], batches, reads, self.cache_dir, self.map_shards
             )
         parts = []
         for model in self.models:
             folder = self.cache_dir
             if folder is not None:
                 folder = pathlib.Path(folder) / model_fingerprint(model)[:16]
-            parts.append(compute_teacher_outputs(model, batches, reads, folder, self.each))
+            parts.append(compute_teacher_outputs(model, batches, reads, folder, self.map_shards))
         return StackedOutputs(parts)
 
     def score(self, splits, batches):

@@ -159,7 +159,7 @@ class StackedOutputs:
         return {key: np.stack([batch[key] for batch in batches], axis=1) for key in batches[0]}
 
 
-def compute_teacher_outputs(teacher, batches, tensors, folder=None, each=None):
+def compute_teacher_outputs(teacher, batches, tensors, folder=None, map_shards=None):
     """Run the teacher over all examples once, and cache the outputs that the losses read.
 
     Args:
@@ -169,8 +169,8 @@ def compute_teacher_outputs(teacher, batches, tensors, folder=None, each=None):
         folder: where to cache the outputs on disk, in float16 except the logits; in memory where
             None. A cache of the same teacher and examples is used again, and an unfinished one is
             resumed. It is read batch by batch, so it may be larger than the memory.
-        each: of `tfnlp.utils.shard_work`, such as `in_beam(runner)`, whose workers must all see
-            the folder; in this process where None.
+        map_shards: of `tfnlp.utils.shard_work`, such as `in_beam(runner)`, whose workers must
+            all see the folder; in this process where None.
 
     Returns:
         `TeacherOutputs`.
@@ -195,11 +195,11 @@ def compute_teacher_outputs(teacher, batches, tensors, folder=None, each=None):
         items = (_shard_work(number, outputs, batches) for number in missing)
         with (
             _progress(outputs, missing) as bar,
-            _teacher_file(folder, teacher, each and missing) as file,
+            _teacher_file(folder, teacher, map_shards and missing) as file,
         ):
             read = functools.partial(keras.models.load_model, file) if file else lambda: teacher
             load = functools.partial(_shard_maker, folder, fingerprint, read, tensors)
-            for _, part, _ in (each or in_this_process)(load, items) if missing else ():
+            for _, part, _ in (map_shards or in_this_process)(load, items) if missing else ():
                 bar.update(int(part.firsts[-1]))
         outputs.shards = [
             _open_shard(_shard_path(folder, number), fingerprint, layouts.keys())

@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 
 from distill.reports.latency import LENGTHS, median_ms
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import needs_extra
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
@@ -84,13 +84,9 @@ def benchmark_onnx(model_dir, lengths=LENGTHS, repeats=50):
     Raises:
         InputError: if tfnlp[benchmarks] is not installed.
     """
-    try:
+    with needs_extra("onnx=True", "benchmarks"):
         import onnxruntime  # noqa: F401
         import transformers
-    except ImportError as e:
-        raise InputError(
-            f"onnx=True needs {e.name}, which is not installed; pip install tfnlp[benchmarks]."
-        ) from None
     figures = {}
     with tempfile.TemporaryDirectory() as folder:
         transformers.utils.logging.disable_progress_bar()

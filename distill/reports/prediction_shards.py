@@ -44,8 +44,8 @@ class Predictor:
             return runtime.load_runner(self.model, self.num_threads)
         return pipelines.load_runner(self.model, self.batch_size)
 
-    def plan(self, path, size):
-        """Return the `FileRange`s of a file, of `size` bytes each.
+    def plan(self, path, shard_mb):
+        """Return the `FileRange`s of a file, of `shard_mb` megabytes each.
 
         Whether a tagger's file has tags is read from all of it, if `columns` does not say.
         """
@@ -54,7 +54,7 @@ class Predictor:
             if path.suffix.lower() in ROWS:
                 return [FileRange(path, "files")]  # whose lines are words, not rows
             unit = "blank_lines"
-        return [part for (part,) in plan_ranges([(path, path.stat().st_size)], size, unit)]
+        return [part for (part,) in plan_ranges([(path, path.stat().st_size)], shard_mb, unit)]
 
     def read(self, path, unit):
         """Return the `Inputs` of a file that holds a range with this `unit`."""
@@ -64,7 +64,7 @@ class Predictor:
         return self.task.read(path, columns)
 
 
-def predict_files(predictor, patterns, folder, shard_mb, each=None):
+def predict_files(predictor, patterns, folder, shard_mb, map_shards=None):
     """Write predictions-00000.tsv, or .jsonl, and so on for parts of files, and summary.json.
 
     A part is a range of one file, and its predictions are those of a file of that range alone.
@@ -75,8 +75,8 @@ def predict_files(predictor, patterns, folder, shard_mb, each=None):
         patterns: the files, as in `find_files`.
         folder: to write into.
         shard_mb: the megabytes of a file in a part, see `plan_ranges`.
-        each: of `tfnlp.utils.shard_work`, such as `in_beam(runner)`, whose workers must all see
-            the same files; in this process where None.
+        map_shards: of `tfnlp.utils.shard_work`, such as `in_beam(runner)`, whose workers must
+            all see the same files; in this process where None.
 
     Returns:
         The summary, as of `summarise`. It has scores where all files have gold labels.
@@ -99,10 +99,9 @@ def predict_files(predictor, patterns, folder, shard_mb, each=None):
             raise InputError(
                 f"{folder} holds predictions of another `{name}`; give another folder."
             )
-    size = max(int(shard_mb * 1e6), 1)
-    items = list(enumerate(part for path in paths for part in predictor.plan(path, size)))
+    items = list(enumerate(part for path in paths for part in predictor.plan(path, shard_mb)))
     load = functools.partial(_shard_maker, folder, predictor)
-    run_shards(load, items, "predicting", each)
+    run_shards(load, items, "predicting", map_shards)
     parts = [read_json(_facts_path(folder, number)) for number, _ in items]
     summary = {name: sum(part[name] for part in parts) for name in ("texts", "cut")}
     if all(part["gold"] for part in parts if part["texts"]):

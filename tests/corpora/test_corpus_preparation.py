@@ -196,7 +196,8 @@ if __name__ == "__main__":
     tokenizer = WordPieceTokenizer(open(vocabulary, encoding="utf-8").read().split("\\n"))
     settings = CorpusSettings("lines", deduplicate=True, shard_mb=0.005)
     options = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
-    prepare_corpus([path], tokenizer, folder, settings, each=in_beam("DirectRunner", options))
+    work = in_beam("DirectRunner", options)
+    prepare_corpus([path], tokenizer, folder, settings, map_shards=work)
 """
 
 

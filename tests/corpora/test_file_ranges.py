@@ -13,7 +13,7 @@ TEXTS = [f"{'영화 ' * (i % 7)}text {i}" for i in range(200)]
 
 
 def read_in_ranges(path, size, unit, read):
-    shards = plan_ranges([(path, path.stat().st_size)], size, unit)
+    shards = plan_ranges([(path, path.stat().st_size)], size / 1e6, unit)
     rows = []
     for ranges in shards:
         for part in ranges:
@@ -65,13 +65,15 @@ def test_files_fill_shards_in_order_and_some_are_never_cut(tmp_path):
     paths = [tmp_path / name for name in ("a.txt", "b.txt", "c.txt.gz", "d.csv", "e.txt")]
     files = list(zip(paths, (30, 250, 500, 10, 60), strict=True))
     a, b, c, d, e = paths
-    assert plan_ranges(files, 100, "lines") == [
+    assert plan_ranges(files, 1e-4, "lines") == [
         [FileRange(a, "lines"), FileRange(b, "lines", 0, 70)],
         [FileRange(b, "lines", 70, 170)],
         [FileRange(b, "lines", 170), FileRange(c, "lines")],
         [FileRange(d, "lines"), FileRange(e, "lines")],
     ]
-    assert plan_ranges(files[:2], 100, "files") == [[FileRange(a, "files"), FileRange(b, "files")]]
+    assert plan_ranges(files[:2], 1e-4, "files") == [
+        [FileRange(a, "files"), FileRange(b, "files")]
+    ]
 
 
 def test_empty_lines_are_texts_where_lines_are(tmp_path):

@@ -7,7 +7,7 @@ from tests.models.recurrent_witness import translate
 from tests.models.test_recurrent import with_random_biases
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import RecurrentTranslatorConfig, build_model, config_by_name
-from tfnlp.models.recurrent_translator import scheduled_sampling_model
+from tfnlp.models.recurrent_translator import ReadsOwnTokens
 
 SIZES = {"vocabulary_size": 60, "num_layers": 2, "hidden_dim": 16, "initializer_range": 0.5}
 SETTINGS = {
@@ -87,7 +87,7 @@ def test_a_reversed_source_is_read_from_its_last_real_token_on():
 @pytest.mark.parametrize("fields", [SETTINGS["general"], SETTINGS["no attention, reversed"]])
 def test_own_tokens_are_the_best_of_the_step_before(fields):
     model, inputs = model_of(fields), pairs()
-    sampled = scheduled_sampling_model(model)
+    sampled = ReadsOwnTokens(model)
     own = np.array([[1, 0, 1, 1, 0], [0, 0, 0, 0, 0], [0, 1, 1, 1, 1]], "int32")
     # What the decoder reads in their place, from the plain model, token by token.
     read = inputs["decoder_token_ids"].copy()

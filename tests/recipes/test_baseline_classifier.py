@@ -26,12 +26,10 @@ def test_bad_flags_are_told_without_tensorflow(corpus):
     lines = [
         [*corpus, "--units=letters"],
         [*corpus, "--classifiers=forest"],
-        [*corpus, "--min_ngram=3", "--units=words"],
         [*corpus, "--lsa_dim=5"],
         [*corpus, "--monitor=f1"],
     ]
-    unit, classifier, ngram, lsa, monitor = refusals("baseline_classifier", lines)
+    unit, classifier, lsa, monitor = refusals("baseline_classifier", lines)
     assert "letters" in unit and "forest" in classifier
-    assert "--max_ngram=2 must be at least --min_ngram=3" in ngram
     assert "--lsa_dim=5 gives negative numbers" in lsa
     assert "There is no flag --monitor" in monitor  # there is no epoch to select

@@ -103,7 +103,7 @@ CASES = {
         "choices.tsv --hidden_dim=15 --num_heads=2": "--num_heads=2 does not divide --hidden_dim=",
         "choices.tsv --size=huge": "--size=huge is unknown; use one of",
         "choices.tsv --size=bert_base --num_heads=5": "--num_heads=5 does not divide --hidden_dim",
-        "choices.tsv --layer_map=best": "--layer_map=best is unknown; use uniform, last, first",
+        "choices.tsv --layer_map=best": "--layer_map=best is unknown; use one of uniform, last",
         "choices.tsv --layer_map=1,3": "--layer_map=1,3 must name one of the teacher's 4 layers",
         "choices.tsv --size=bert_tiny --layer_map=1,2,3": "for each of the student's 2",
     },

@@ -9,7 +9,7 @@ import pytest
 from tests.kills import KILLS, assert_same_weights, killed_after
 from tfnlp.checkpoints import load_model
 from tfnlp.models import RecurrentTranslatorConfig, TransformerConfig, build_model
-from tfnlp.models.recurrent_translator import scheduled_sampling_model
+from tfnlp.models.recurrent_translator import ReadsOwnTokens
 from tfnlp.tasks import ParallelTexts, Translation
 from tfnlp.tasks.translation_batches import ScheduledSampling, TranslationBatches
 from tfnlp.text import WordPieceTokenizer
@@ -54,9 +54,7 @@ def train(folder, config, settings=SETTINGS, stop_after=None, sampling=None, cou
     model = build_model(config, "sequence_to_sequence")
 
     def sample(model, batches):
-        return scheduled_sampling_model(model), ScheduledSampling(
-            batches, sampling, settings.epochs
-        )
+        return ReadsOwnTokens(model), ScheduledSampling(batches, sampling, settings.epochs)
 
     with killed_after(stop_after, TranslationBatches):
         figures = TranslatorTraining(

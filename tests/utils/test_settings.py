@@ -5,11 +5,11 @@ import dataclasses
 import pytest
 
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.settings import check_settings, setting
+from tfnlp.utils.settings import Settings, setting
 
 
 @dataclasses.dataclass
-class Settings:
+class Numbers(Settings):
     count: int | None = setting(None, "Number.", low=1, high=3)
     share: float = setting(0.5, "Share.", above=0, below=1)
     kind: str = setting("a", "Kind.", choices=("a", "b"))
@@ -30,6 +30,6 @@ class Settings:
 )
 def test_fields_out_of_their_bounds_are_named(fields, message):
     for count in (None, 1, 3):
-        check_settings(Settings(count))
+        Numbers(count)
     with pytest.raises(InputError, match=f"^{message}"):
-        check_settings(Settings(**fields))
+        Numbers(**fields)

@@ -28,13 +28,13 @@ def kill(folder):
 def test_every_item_is_done_and_errors_keep_their_sentence(place, tmp_path):
     if place == "DirectRunner":
         pytest.importorskip("apache_beam", reason=NO_BEAM)
-    each = in_processes(int(place)) if place.isdigit() else in_beam(place)
+    map_shards = in_processes(int(place)) if place.isdigit() else in_beam(place)
     work = functools.partial(load, tmp_path)
-    assert list(each(work, [0, 1, 2, 5])) == [0, 1, 2, 5]
+    assert list(map_shards(work, [0, 1, 2, 5])) == [0, 1, 2, 5]
     written = {path.name: path.read_text() for path in tmp_path.iterdir()}
     assert written == {"0": "0", "1": "1", "2": "4", "5": "25"}
     with pytest.raises(InputError) as error:
-        list(each(work, [3]))
+        list(map_shards(work, [3]))
     assert str(error.value) == "item=3 is one too many; give fewer."
 
 
@@ -47,4 +47,4 @@ def test_a_killed_process_is_told(tmp_path):
 def test_a_missing_beam_is_named_with_its_extra():
     with pytest.raises(InputError) as error:
         in_beam("FlinkRunner")
-    assert str(error.value) == "runner=FlinkRunner needs apache-beam; pip install 'tfnlp[beam]'."
+    assert str(error.value) == "runner=FlinkRunner needs apache_beam: pip install 'tfnlp[beam]'."

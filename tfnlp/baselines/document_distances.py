@@ -7,7 +7,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import InputError, needs_extra
 
 # POT would import every array library that is installed, TensorFlow too.
 for _backend in ("TENSORFLOW", "PYTORCH", "JAX", "CUPY"):
@@ -59,12 +59,8 @@ def word_movers_distance(first, second):
     Args:
         first, second: `Document`s.
     """
-    try:
+    with needs_extra("The word mover's distance", "words"):
         from ot import emd2
-    except ImportError:
-        raise InputError(
-            "The word mover's distance needs POT: pip install 'tfnlp[words]'."
-        ) from None
     return float(emd2(first.shares, second.shares, cdist(first.points, second.points)))
 
 

@@ -2,7 +2,7 @@
 
 import functools
 
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import needs_extra
 
 
 def morphemes(text):
@@ -16,8 +16,6 @@ def morphemes(text):
 
 @functools.cache
 def _kiwi():
-    try:
+    with needs_extra("Splitting into morphemes", "words"):
         import kiwipiepy
-    except ImportError:
-        raise InputError("Morphemes need kiwipiepy: pip install 'tfnlp[words]'.") from None
     return kiwipiepy.Kiwi(num_workers=1)

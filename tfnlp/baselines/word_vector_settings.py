@@ -3,11 +3,11 @@
 import dataclasses
 
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.settings import check_settings, setting
+from tfnlp.utils.settings import Settings, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class Word2VecSettings:
+class Word2VecSettings(Settings):
     """Settings of word2vec (Mikolov et al. 2013) and fastText (Bojanowski et al. 2017).
 
     Raises:
@@ -43,7 +43,7 @@ class Word2VecSettings:
     seed: int = setting(0, "Seed of all draws.", low=0)
 
     def __post_init__(self):
-        check_settings(self)
+        super().__post_init__()
         if 0 < self.max_ngram < self.min_ngram:
             raise InputError(
                 f"max_ngram={self.max_ngram} must be at least min_ngram={self.min_ngram}."
@@ -51,12 +51,8 @@ class Word2VecSettings:
 
 
 @dataclasses.dataclass(frozen=True)
-class GloveSettings:
-    """Settings of GloVe (Pennington et al. 2014).
-
-    Raises:
-        InputError: for a setting out of its bounds.
-    """
+class GloveSettings(Settings):
+    """Settings of GloVe (Pennington et al. 2014)."""
 
     dim: int = setting(100, "Width of the vectors.", low=1)
     window: int = setting(10, "Words on each side.", low=1)
@@ -66,6 +62,3 @@ class GloveSettings:
     alpha: float = setting(0.75, "Power of smaller counts in the weight.", low=0)
     batch_pairs: int = setting(8192, "Pairs in a step.", low=1)
     seed: int = setting(0, "Seed of all draws.", low=0)
-
-    def __post_init__(self):
-        check_settings(self)

@@ -142,28 +142,19 @@ def _read_binary(path):
             header, _, data = file.read().partition(b"\n")
     except OSError as e:
         raise InputError(f"{path} cannot be read: {e.strerror}.") from None
+    words, rows, place = [], [], 0
     try:
         count, width = map(int, header.split())
-        if min(count, width) < 1:
-            raise ValueError
-    except ValueError:
-        raise InputError(
-            f"{path} begins with {header[:40]!r}, but must begin with the numbers of words and of "
-            "columns, as word2vec's binary files do."
-        ) from None
-    words, rows, place = [], [], 0
-    wrong = f"{path} does not hold {count} words with {width} columns each, as its header says"
-    for row in range(count):
-        space = data.find(b" ", place)
-        end = space + 1 + 4 * width
-        if space < 0 or end > len(data):
-            raise InputError(f"{wrong}: it ends within word {row + 1}; get the whole file.")
-        try:
+        for _ in range(count):
+            space = data.index(b" ", place)
             words.append(data[place:space].lstrip(b"\n").decode())
-        except UnicodeDecodeError:
-            raise InputError(f"{wrong}: word {row + 1} is no text; mend the header.") from None
-        rows.append(np.frombuffer(data, "float32", width, space + 1))
-        place = end
-    if data[place:].strip(b"\n"):
-        raise InputError(f"{wrong}: {len(data) - place} bytes follow; mend the header.")
-    return words, np.stack(rows)
+            rows.append(np.frombuffer(data, "float32", width, space + 1))
+            place = space + 1 + 4 * width
+        if data[place:].strip(b"\n"):
+            raise ValueError(f"{len(data) - place} bytes follow the last vector")
+        return words, np.stack(rows)
+    except ValueError as e:
+        raise InputError(
+            f"{path} begins with {header[:40]!r}, and does not hold that many words and "
+            f"columns in word2vec's binary format ({e}); get the whole file."
+        ) from None

@@ -57,8 +57,6 @@ def _mean_tensors(paths):
                 raise InputError(f"{path} has other tensors than {paths[0]}; leave it out.")
         for name in sorted(names):
             arrays = [file.get_tensor(name) for file in files]
-            if any(array.shape != arrays[0].shape for array in arrays):
-                raise InputError(f"The tensor {name} has unlike shapes in the folders.")
             means[name] = _mean(arrays)
         return means
     except (safetensors.SafetensorError, OSError) as e:

@@ -186,18 +186,12 @@ DEBERTA = Family(
     adapt=_adapt,
     variant=_variant,
 )
-DEBERTA_V2 = Family(
+DEBERTA_V2 = dataclasses.replace(
+    DEBERTA,
     model_type="deberta-v2",
     config=DebertaV2Config,
-    prefix="deberta.",
     fields=V2_FIELDS,
     encoder=V2_ENCODER,
-    heads=HEADS,
     architectures=architectures("DebertaV2", discriminator=DISCRIMINATOR),
-    fixed=FIXED,
     defaults=V2_DEFAULTS,
-    decode=_decode,
-    encode=_encode,
-    adapt=_adapt,
-    variant=_variant,
 )

@@ -1,6 +1,6 @@
 """Folder format of ELMo with tfnlp's names; `transformers` lacks it."""
 
-from tfnlp.checkpoints.family import Family, of_head
+from tfnlp.checkpoints.family import Family, architectures, of_head
 from tfnlp.checkpoints.recurrent_map import cell_weights, own_fields, same, with_tuples
 from tfnlp.configs import ElmoConfig
 
@@ -39,12 +39,7 @@ ELMO = Family(
         "tagger": TASK,
         "bidirectional_lm": of_head(same("lm_output/kernel", "lm_output/bias")),
     },
-    architectures={
-        None: "ElmoModel",
-        "classifier": "ElmoForSequenceClassification",
-        "tagger": "ElmoForTokenClassification",
-        "bidirectional_lm": "ElmoForLM",
-    },
+    architectures=architectures("Elmo", "classifier", "tagger", bidirectional_lm="ElmoForLM"),
     decode=with_tuples,
     # Tensors of the other heads.
     unread=("lm_output.", "word_embeddings.", "mix.", "task_", "classifier."),

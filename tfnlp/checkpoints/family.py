@@ -330,13 +330,17 @@ def masked_lm(transform, layer_norm, output, bias=None):
     )
 
 
-def architectures(stem, **names):
-    """Return the classes of `transformers` for the heads that most families have."""
-    return {
-        None: f"{stem}Model",
-        "classifier": f"{stem}ForSequenceClassification",
-        "tagger": f"{stem}ForTokenClassification",
-        "answerer": f"{stem}ForQuestionAnswering",
-        "chooser": f"{stem}ForMultipleChoice",
-        "masked_lm": f"{stem}ForMaskedLM",
-    } | names
+def architectures(stem, *heads, **names):
+    """Return the classes of `transformers` for some heads, by default those of most families.
+
+    `names` has classes with other names, by head.
+    """
+    endings = {
+        "classifier": "ForSequenceClassification",
+        "tagger": "ForTokenClassification",
+        "answerer": "ForQuestionAnswering",
+        "chooser": "ForMultipleChoice",
+        "masked_lm": "ForMaskedLM",
+    }
+    classes = {head: f"{stem}{endings[head]}" for head in heads or endings}
+    return {None: f"{stem}Model"} | classes | names

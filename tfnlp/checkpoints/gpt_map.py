@@ -5,6 +5,7 @@ from tfnlp.checkpoints.family import (
     COMMON_HARMLESS,
     Family,
     Weight,
+    architectures,
     heads,
     kernel,
     norm,
@@ -97,11 +98,7 @@ GPT = Family(
         *LAYERS,
     ),
     heads=HEADS,
-    architectures={
-        None: "OpenAIGPTModel",
-        "classifier": "OpenAIGPTForSequenceClassification",
-        "causal_lm": "OpenAIGPTLMHeadModel",
-    },
+    architectures=architectures("OpenAIGPT", "classifier", causal_lm="OpenAIGPTLMHeadModel"),
     # They are of the vocabulary, which vocab_size counts.
     harmless={*HARMLESS, "n_special", "predict_special_tokens"},
     aliases=ALIASES,
@@ -122,13 +119,9 @@ GPT2 = Family(
         *norm("final_norm", "ln_f"),
     ),
     heads=HEADS,
-    architectures={
-        None: "GPT2Model",
-        "classifier": "GPT2ForSequenceClassification",
-        "tagger": "GPT2ForTokenClassification",
-        "answerer": "GPT2ForQuestionAnswering",
-        "causal_lm": "GPT2LMHeadModel",
-    },
+    architectures=architectures(
+        "GPT2", "classifier", "tagger", "answerer", causal_lm="GPT2LMHeadModel"
+    ),
     fixed=COMMON_FIXED
     | {
         "scale_attn_weights": True,

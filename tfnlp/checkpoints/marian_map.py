@@ -202,26 +202,15 @@ MARIAN = Family(
     variant=_separate_tables,
     generation=_generation,
 )
-PEGASUS = Family(
+PEGASUS = dataclasses.replace(
+    MARIAN,
     model_type="pegasus",
-    config=TransformerConfig,
-    prefix=PREFIX,
     fields=FIELDS,
-    encoder=ENCODER,
-    heads=HEADS,
     architectures={
         None: "PegasusModel",
         "sequence_to_sequence": "PegasusForConditionalGeneration",
     },
-    fixed=FIXED,
-    harmless=HARMLESS,
-    aliases=ALIASES,
     defaults=DEFAULTS
     | {"vocab_size": 50265, "pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": 1},
-    decode=_decode,
-    encode=_encode,
-    adapt=_with_stored_bias,
-    variant=_separate_tables,
     constants=_sinusoids,
-    generation=_generation,
 )

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from tfnlp.checkpoints.family import Family, Weight, of_head
+from tfnlp.checkpoints.family import Family, Weight, architectures, of_head
 from tfnlp.configs import RecurrentConfig, RecurrentTranslatorConfig
 
 
@@ -65,14 +65,11 @@ RECURRENT = Family(
         "answerer": of_head(same("span/kernel", "span/bias")),
         "causal_lm": LM,
     },
-    architectures={
-        None: "RecurrentModel",
-        "classifier": "RecurrentForSequenceClassification",
-        "tagger": "RecurrentForTokenClassification",
-        "answerer": "RecurrentForQuestionAnswering",
-        "chooser": "RecurrentForMultipleChoice",
-        "causal_lm": "RecurrentForCausalLM",
-    },
+    architectures=architectures(
+        "Recurrent",
+        *("classifier", "tagger", "answerer", "chooser"),
+        causal_lm="RecurrentForCausalLM",
+    ),
 )
 RECURRENT_TRANSLATOR = Family(
     model_type="recurrent_translator",

@@ -5,6 +5,7 @@ from tfnlp.checkpoints.family import (
     COMMON_HARMLESS,
     Family,
     Weight,
+    architectures,
     check_only,
     dense,
     heads,
@@ -108,11 +109,7 @@ TRANSFORMER_XL = Family(
     fields=FIELDS,
     encoder=ENCODER,
     heads=HEADS,
-    architectures={
-        None: "TransfoXLModel",
-        "classifier": "TransfoXLForSequenceClassification",
-        "causal_lm": "TransfoXLLMHeadModel",
-    },
+    architectures=architectures("TransfoXL", "classifier", causal_lm="TransfoXLLMHeadModel"),
     fixed=COMMON_FIXED
     | {"attn_type": 0, "pre_lnorm": False, "sample_softmax": -1, "tie_weight": True},
     harmless={

@@ -1,6 +1,6 @@
 """Folder format of convolutional networks and bags with tfnlp's names."""
 
-from tfnlp.checkpoints.family import Family, of_head
+from tfnlp.checkpoints.family import Family, architectures, of_head
 from tfnlp.checkpoints.recurrent_map import own_fields, same, with_tuples
 from tfnlp.configs import BagConfig, TextCnnConfig
 
@@ -15,11 +15,7 @@ def _family(config, stem, *paths):
         fields=own_fields(config),
         encoder=same("embeddings/token_table", *paths),
         heads={"classifier": _CLASSIFIER, "chooser": _CLASSIFIER},
-        architectures={
-            None: f"{stem}Model",
-            "classifier": f"{stem}ForSequenceClassification",
-            "chooser": f"{stem}ForMultipleChoice",
-        },
+        architectures=architectures(stem, "classifier", "chooser"),
         decode=with_tuples,
     )
 

@@ -5,6 +5,7 @@ from tfnlp.checkpoints.family import (
     COMMON_HARMLESS,
     Family,
     Weight,
+    architectures,
     check_only,
     dense,
     heads,
@@ -79,14 +80,12 @@ XLNET = Family(
     fields=FIELDS,
     encoder=ENCODER,
     heads=HEADS,
-    architectures={
-        None: "XLNetModel",
-        "classifier": "XLNetForSequenceClassification",
-        "tagger": "XLNetForTokenClassification",
-        "answerer": "XLNetForQuestionAnsweringSimple",
-        "chooser": "XLNetForMultipleChoice",
-        "permutation_lm": "XLNetLMHeadModel",
-    },
+    architectures=architectures(
+        "XLNet",
+        *("classifier", "tagger", "chooser"),
+        answerer="XLNetForQuestionAnsweringSimple",
+        permutation_lm="XLNetLMHeadModel",
+    ),
     # The summary is what classifiers and choosers start from.
     fixed=COMMON_FIXED
     | {

@@ -2,16 +2,12 @@
 
 import dataclasses
 
-from tfnlp.utils.settings import check_settings, setting
+from tfnlp.utils.settings import Settings, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class KagNetConfig:
-    """Config of a KagNet (Lin et al. 2019), of its schema graphs and its training.
-
-    Raises:
-        InputError: for a setting out of its bounds.
-    """
+class KagNetConfig(Settings):
+    """Config of a KagNet (Lin et al. 2019), of its schema graphs and its training."""
 
     max_edges: int = setting(
         4, "Edges of a path in the graph, at most; 0: no path, so texts alone count.", low=0
@@ -29,6 +25,3 @@ class KagNetConfig:
     learning_rate: float = setting(1e-3, "Learning rate of AdamW.", above=0)
     weight_decay: float = setting(1e-4, "Weight decay of AdamW.", low=0)
     seed: int = setting(0, "Seed of weights, order and dropout.", low=0)
-
-    def __post_init__(self):
-        check_settings(self)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from tfnlp.configs.base_config import BaseConfig, Pooling
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.settings import check_settings, setting
+from tfnlp.utils.settings import Settings, setting
 
 # The number of states of each cell: an LSTM has h and c.
 STATES = {"rnn": 1, "lstm": 2, "gru": 1}
@@ -18,8 +18,24 @@ CELLS = tuple(STATES)
 SCORES = ("dot", "general", "concat")
 
 
+class RecurrentBase(Settings, BaseConfig):
+    """Properties of recurrent configs."""
+
+    max_length: ClassVar[None] = None
+    recurrent: ClassVar[bool] = True
+    attends: ClassVar[bool] = False
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.bidirectional and self.hidden_dim % 2:
+            raise InputError(
+                f"hidden_dim={self.hidden_dim} must be even with bidirectional=True: each "
+                "direction has half of it."
+            )
+
+
 @dataclasses.dataclass(frozen=True)
-class RecurrentConfig(BaseConfig):
+class RecurrentConfig(RecurrentBase):
     """The sizes and rates of a recurrent network, for language models, classifiers and taggers.
 
     Args:
@@ -56,12 +72,6 @@ class RecurrentConfig(BaseConfig):
     output_bias: bool = True
 
     model_type: ClassVar[str] = "recurrent"
-    max_length: ClassVar[None] = None
-    recurrent: ClassVar[bool] = True
-    attends: ClassVar[bool] = False
-
-    def __post_init__(self):
-        _check_recurrent(self)
 
     @property
     def pooling(self):
@@ -95,7 +105,7 @@ class RecurrentConfig(BaseConfig):
 
 
 @dataclasses.dataclass(frozen=True)
-class RecurrentTranslatorConfig(BaseConfig):
+class RecurrentTranslatorConfig(RecurrentBase):
     """The sizes and rates of a recurrent encoder-decoder.
 
     Args:
@@ -143,14 +153,11 @@ class RecurrentTranslatorConfig(BaseConfig):
     end_token_id: int = 1
 
     model_type: ClassVar[str] = "recurrent_translator"
-    max_length: ClassVar[None] = None
     classifier_dropout: ClassVar[None] = None
-    recurrent: ClassVar[bool] = True
-    attends: ClassVar[bool] = False
     language_model: ClassVar[str] = "sequence_to_sequence"
 
     def __post_init__(self):
-        _check_recurrent(self)
+        super().__post_init__()
         if self.reverse_source and self.bidirectional:
             raise InputError(
                 "reverse_source=True has no effect with bidirectional=True, which reads the "
@@ -163,13 +170,3 @@ class RecurrentTranslatorConfig(BaseConfig):
         if self.bidirectional:
             return ("forward", "backward")
         return ("backward",) if self.reverse_source else ("forward",)
-
-
-def _check_recurrent(config):
-    """Raise an InputError for an unknown name, or an odd width with two directions."""
-    check_settings(config)
-    if config.bidirectional and config.hidden_dim % 2:
-        raise InputError(
-            f"hidden_dim={config.hidden_dim} must be even with bidirectional=True: each direction "
-            "has half of it."
-        )

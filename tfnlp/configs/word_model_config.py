@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from tfnlp.configs.base_config import BaseConfig, Pooling
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.settings import check_at_least, check_settings, setting
+from tfnlp.utils.settings import Settings, check_at_least, setting
 
 CHANNELS = ("non_static", "static", "multichannel")
 # An id times this number stays below 2**31 for two million ids.
@@ -14,7 +14,7 @@ MAX_IDS = 2**31 // HASH_FACTOR - 1
 
 
 @dataclasses.dataclass(frozen=True)
-class WordModelConfig(BaseConfig):
+class WordModelConfig(Settings, BaseConfig):
     """Fields of both; each child has further ones.
 
     Args:
@@ -23,9 +23,6 @@ class WordModelConfig(BaseConfig):
         dropout: applied to the vector of a text, before a head's last layer.
         initializer_range: standard deviation of fresh token vectors and heads.
         pad_token_id: the id that pads a batch.
-
-    Raises:
-        InputError: for a setting out of its bounds.
     """
 
     vocabulary_size: int = 30522
@@ -42,9 +39,6 @@ class WordModelConfig(BaseConfig):
     whole_texts: ClassVar[bool] = True
     language_model: ClassVar[None] = None
     pooling: ClassVar[Pooling] = Pooling(None, None)
-
-    def __post_init__(self):
-        check_settings(self)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,7 +25,7 @@ from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import atomic_replace, make_folder, read_json, write_json
 from tfnlp.utils.locks import held_alone
-from tfnlp.utils.settings import check_settings, setting
+from tfnlp.utils.settings import Settings, setting
 from tfnlp.utils.shard_work import in_processes, run_shards
 
 # The settings of an unfinished corpus.
@@ -33,7 +33,7 @@ SETTINGS = "settings.json"
 
 
 @dataclasses.dataclass(frozen=True)
-class CorpusSettings:
+class CorpusSettings(Settings):
     """Settings that decide the contents of a prepared corpus.
 
     Args:
@@ -53,11 +53,8 @@ class CorpusSettings:
     deduplicate: bool = False
     shard_mb: float = setting(8, "Megabytes of the files in a shard.", low=1e-6)
 
-    def __post_init__(self):
-        check_settings(self)
 
-
-def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1, each=None):
+def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1, map_shards=None):
     """Prepare a corpus in a folder that `ShardedCorpus` opens.
 
     Each shard is made from a range of the files alone and written atomically, so a killed
@@ -71,8 +68,8 @@ def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1, eac
         output_dir: the folder, created if it is missing.
         settings: a `CorpusSettings`; the defaults where None.
         processes: the number of processes that tokenise.
-        each: of `tfnlp.utils.shard_work`, in place of `processes`, such as `in_beam(runner)`.
-            All its workers must see the same files.
+        map_shards: of `tfnlp.utils.shard_work`, in place of `processes`, such as
+            `in_beam(runner)`. All its workers must see the same files.
 
     Returns:
         The manifest.
@@ -81,9 +78,9 @@ def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1, eac
         InputError: if files cannot be read or hold no text, if the folder holds another corpus, or
             if nothing can be written.
     """
-    settings, each = settings or CorpusSettings(), each or in_processes(processes)
+    settings, map_shards = settings or CorpusSettings(), map_shards or in_processes(processes)
     files = [(path.absolute(), path.stat().st_size) for path in find_files(paths)]
-    shards = plan_ranges(files, max(int(settings.shard_mb * 1e6), 1), settings.documents)
+    shards = plan_ranges(files, settings.shard_mb, settings.documents)
     stored = {"tokenizer": tokenizer_hash(tokenizer), **dataclasses.asdict(settings)}
     folder = pathlib.Path(output_dir).absolute()
     make_folder(folder)
@@ -95,12 +92,12 @@ def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1, eac
         duplicates = [()] * len(shards)
         if settings.deduplicate:
             keys = functools.partial(_key_writer, folder, settings.text_column)
-            run_shards(keys, list(enumerate(shards)), "reading", each)
+            run_shards(keys, list(enumerate(shards)), "reading", map_shards)
             duplicates = _find_duplicates(folder, len(shards))
         pad_token = tokenizer.token(tokenizer.pad_token_id)
         load = functools.partial(_shard_maker, folder, settings, tokenizer.to_json(), pad_token)
         items = list(zip(itertools.count(), shards, duplicates))
-        run_shards(load, items, "preparing", each)
+        run_shards(load, items, "preparing", map_shards)
         entries = [read_json(shard_path(folder, i, "json")) for i in range(len(shards))]
         manifest = make_manifest(stored, files, entries)
         if not manifest["counts"]["tokens"]:

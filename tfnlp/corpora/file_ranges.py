@@ -26,18 +26,19 @@ class FileRange(NamedTuple):
     end: int | None = None
 
 
-def plan_ranges(files, size, unit):
+def plan_ranges(files, shard_mb, unit):
     """Divide files into shards by their sizes alone.
 
     Args:
         files: a list of (path, bytes).
-        size: the bytes of a shard. Files that cannot be cut may exceed it: those with .gz, .csv,
-            .json and .parquet, and all where `unit` is "files".
+        shard_mb: the megabytes of a shard. Files that cannot be cut may exceed it: those with .gz,
+            .csv, .json and .parquet, and all where `unit` is "files".
         unit: of plain texts, as in `FileRange`. Rows of tables are lines.
 
     Returns:
         A list with a list of `FileRange`s for each shard, in the order of the files.
     """
+    size = max(round(shard_mb * 1e6), 1)
     shards, room = [[]], size
     for path, length in files:
         unit_here, begin = "lines" if path.suffix.lower() in ROWS else unit, 0

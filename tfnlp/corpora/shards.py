@@ -19,7 +19,7 @@ import numpy as np
 
 from tfnlp.corpora.documents import encode_documents
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import atomic_replace, read_json, write_json
+from tfnlp.utils.files import atomic_replace, file_hash, read_json, write_json
 
 FORMAT = 2
 MANIFEST = "manifest.json"
@@ -105,15 +105,13 @@ def read_array(folder, shard, number, name, check=True):
     """
     path = shard_path(folder, number, f"{name}.npy")
     try:
-        with open(path, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest() if check else None
+        if check and file_hash(path) != shard["sha256"][name]:
+            raise InputError(f"{path} is damaged or of another shard; {MEND}")
+        if not shard[{"ids": "tokens"}.get(name, name)]:
+            return np.load(path)  # an empty array cannot be mapped
+        return np.asarray(np.load(path, mmap_mode="r"))
     except OSError as e:
         raise InputError(f"{path} cannot be read ({e.strerror}); {MEND}") from None
-    if check and digest != shard["sha256"][name]:
-        raise InputError(f"{path} is damaged or of another shard; {MEND}")
-    if not shard[{"ids": "tokens"}.get(name, name)]:
-        return np.load(path)  # an empty array cannot be mapped
-    return np.asarray(np.load(path, mmap_mode="r"))
 
 
 def make_manifest(settings, files, shards):

@@ -81,13 +81,11 @@ def alignments(model, source_ids, target_ids):
         end token.
 
     Raises:
-        InputError: if the model has no attention to a source, or the source is empty, or a text
-            has more tokens than the model has positions.
+        InputError: if the model has no attention to a source, or a text has more tokens than the
+            model has positions.
     """
     check_attends(model)
     config = config_of(model)
-    if not len(source_ids):
-        raise InputError("source_ids has no token; give at least one.")
     source = np.array([source_ids], "int32")
     inputs = {
         "encoder_token_ids": source,
@@ -123,7 +121,7 @@ def states_over_text(model, token_ids):
         second of an LSTM is c.
 
     Raises:
-        InputError: if the model is another one, or there is no token.
+        InputError: if the model is another one.
     """
     _, states, _ = _read(model, token_ids)
     return np.stack([np.stack(of_token, axis=1) for of_token in states], axis=1)
@@ -144,7 +142,7 @@ def activations(model, token_ids, layer=None):
         (L, D) float32.
 
     Raises:
-        InputError: if the model is another one, there is no token, or the layer does not exist.
+        InputError: if the model is another one, or the layer does not exist.
     """
     states = states_over_text(model, [token_ids])[0]
     layers = states.shape[1]
@@ -171,13 +169,9 @@ def gradient_norms(model, token_ids):
         token, the last to the state that predicts the last token.
 
     Raises:
-        InputError: if the model is another one, or there are fewer than 2 tokens.
+        InputError: if the model is another one.
     """
     token_ids = np.asarray(token_ids, "int32")
-    if token_ids.ndim != 2 or token_ids.shape[1] < 2:
-        raise InputError(
-            f"token_ids has shape {token_ids.shape}; give texts of one length, 2 or more."
-        )
     with tf.GradientTape() as tape:
         logits, states, watched = _read(model, token_ids[:, :-1])
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(token_ids[:, -1], logits)
@@ -202,8 +196,6 @@ def _read(model, token_ids):
             "lstm or gru."
         )
     token_ids = np.asarray(token_ids, "int32")
-    if not token_ids.size:
-        raise InputError("token_ids has no token; give at least one.")
     cells = [model.get_layer(f"forward_{i}").cell for i in range(config.num_layers)]
     embeddings = model.get_layer("embeddings")(token_ids)
     zeros = tf.zeros((len(token_ids), config.hidden_dim))

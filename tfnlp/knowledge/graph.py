@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import InputError, needs_extra
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -39,10 +39,8 @@ class KnowledgeGraph:
 
     def to_networkx(self):
         """Return a `networkx.MultiDiGraph` of entity names; an edge's key is its relation."""
-        try:
+        with needs_extra("The graph", "knowledge"):
             import networkx
-        except ImportError:
-            raise InputError("Graphs need networkx: pip install 'tfnlp[knowledge]'.") from None
         graph = networkx.MultiDiGraph()
         graph.add_nodes_from(self.entities)
         graph.add_edges_from(

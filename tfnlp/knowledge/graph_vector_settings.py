@@ -3,7 +3,7 @@
 import dataclasses
 from typing import ClassVar
 
-from tfnlp.utils.settings import check_settings, setting
+from tfnlp.utils.settings import Settings, setting
 
 
 def loss_setting(default):
@@ -13,12 +13,8 @@ def loss_setting(default):
 
 
 @dataclasses.dataclass(frozen=True)
-class GraphVectorSettings:
-    """Settings of every method.
-
-    Raises:
-        InputError: for a setting out of its bounds.
-    """
+class GraphVectorSettings(Settings):
+    """Settings of every method."""
 
     dim: int = setting(100, "Width of the vectors; of complex numbers in rotate.", low=1)
     loss: str = loss_setting("margin")
@@ -29,9 +25,6 @@ class GraphVectorSettings:
     batch_triples: int = setting(1024, "Triples in a step.", low=1)
     learning_rate: float = setting(0.01, "Learning rate of Adam.", above=0)
     seed: int = setting(0, "Seed of all draws.", low=0)
-
-    def __post_init__(self):
-        check_settings(self)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from tfnlp.knowledge.graph import KnowledgeGraph
 from tfnlp.text.lines import read_lines
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import InputError, needs_extra
 
 PARTS = {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}
 FILES = [f"{kind}.{part}" for kind in ("data", "index") for part in PARTS]
@@ -82,11 +82,9 @@ def read_wordnet(folder):
 
 
 def _read_synsets(folder):
-    try:
+    with needs_extra("WordNet", "knowledge"):
         import nltk
         from nltk.corpus.reader.wordnet import WordNetCorpusReader, WordNetError
-    except ImportError:
-        raise InputError("WordNet needs nltk: pip install 'tfnlp[knowledge]'.") from None
 
     class Reader(WordNetCorpusReader):
         """Reader that needs neither `lexnames` nor nltk's own WordNet."""

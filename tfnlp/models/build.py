@@ -50,15 +50,13 @@ def build_model(
     config,
     head=None,
     num_classes=None,
-    hidden_states=False,
-    attention_scores=False,
+    *,
     memory=False,
+    packed=False,
     shared_embeddings=None,
     dtype=None,
     name=None,
-    block_size=None,
-    attention_projections=False,
-    packed=False,
+    **options,
 ):
     """Build a model of any family, with fresh weights.
 
@@ -69,24 +67,24 @@ def build_model(
             "discriminator", "pretraining"; "bidirectional_lm" of an ELMo; "sequence_to_sequence"
             of an encoder-decoder.
         num_classes: C, of a classifier (1 for regression) or a tagger.
-        hidden_states: also output the embeddings and every block's output.
-        attention_scores: also output every block's scores before the softmax.
         memory: also take the memory of earlier segments, and give the one for the next; of a
             Transformer-XL, an XLNet or a recurrent network, whose memory is its states.
         shared_embeddings: the other model of an ELECTRA's two, to have its embedding tables and
             their norm (but not its projection) in common with it; of a DeBERTa's two, to have
             its tables without training them (`GradientDisentangledEmbedding`).
+        packed: also take the `positions` of the tokens, (B, L) int32, each within its document: a
+            row may hold several, each of which begins at a 0 and sees itself alone. Not with a
+            head for whole texts.
         dtype: a Keras dtype policy, such as "mixed_bfloat16"; the global one if None.
         name: of the model; the family's if None.
+        hidden_states: also output the embeddings and every block's output.
+        attention_scores: also output every block's scores before the softmax.
         block_size: tokens that attention looks at together, so that training on long inputs
             takes a fraction of the memory; all tokens if None. Results are the same but for
             rounding and the draws of attention dropout. It is no part of the config: a saved
             folder does not know of it, a `.keras` file does.
         attention_projections: also output every block's queries, keys and values; not with
             "permutation_lm", whose blocks have two streams.
-        packed: also take the `positions` of the tokens, (B, L) int32, each within its document: a
-            row may hold several, each of which begins at a 0 and sees itself alone. Not with a
-            head for whole texts.
 
     Returns:
         A functional `TextModel` from a dict of `token_ids`, `segment_ids` and `padding_mask`,
@@ -129,19 +127,19 @@ def build_model(
         ValueError: for a `block_size` below 1, or beside attention scores.
     """
     check_head(config, head, num_classes)
-    options = BuildOptions(block_size, attention_scores, attention_projections)
+    options = BuildOptions(**options)
     _check_options(config, head, options, memory, packed)
     shared = {} if shared_embeddings is None else _shared_tables(config, shared_embeddings)
     with _dtype_policy(dtype):
         if family_name(config) in TRANSLATORS:
-            inputs, outputs = _build_encoder_decoder(config, head, hidden_states, options)
+            inputs, outputs = _build_encoder_decoder(config, head, options)
         else:
             inputs = _inputs(config, head, memory)
             if packed:
                 inputs["positions"] = keras.Input((None,), dtype="int32", name="positions")
             outputs = _encode(config, head, inputs, options, **shared)
             outputs = _predict(config, head, num_classes, inputs, outputs, options=options)
-            if not hidden_states:
+            if not options.hidden_states:
                 del outputs["hidden_states"]
     model = TextModel(inputs, outputs, name=name or family_name(config))
     model.text_config, model.head = config, head
@@ -232,7 +230,7 @@ def _predict_tokens(config, head, inputs, outputs, options):
     return heads.lm(config, embeddings, x, head != "causal_lm" or config.output_bias)
 
 
-def _build_encoder_decoder(config, head, hidden_states, options):
+def _build_encoder_decoder(config, head, options):
     """Return the inputs and the outputs of an encoder-decoder."""
     inputs = {
         key: keras.Input((None,), dtype="int32", name=key)
@@ -240,7 +238,7 @@ def _build_encoder_decoder(config, head, hidden_states, options):
     }
     run = TRANSLATORS[family_name(config)]
     outputs, states, source_states = run(config, inputs, options, head)
-    if hidden_states:
+    if options.hidden_states:
         outputs |= {"hidden_states": states, "encoder_hidden_states": source_states}
     return inputs, outputs
 

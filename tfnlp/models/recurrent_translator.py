@@ -95,8 +95,8 @@ class ReadsOwnTokens(keras.Model):
         A dict: `logits` (B, T, V) float32.
     """
 
-    def __init__(self, model, **kwargs):
-        super().__init__(**kwargs)
+    def __init__(self, model):
+        super().__init__(name=model.name)
         self.model = model
         # In a function, so that Keras does not take it for a part of this model.
         before = decoder_inputs(model)
@@ -111,22 +111,13 @@ class ReadsOwnTokens(keras.Model):
         every = ops.arange(config.vocabulary_size, dtype="int32")[None]
         rows = self.model.get_layer("embeddings")(every)[0]
         matrix = output_logits(self.model, ops.eye(config.hidden_dim, dtype=x.dtype))
-        arguments = {
-            "feed_predictions": feed_predictions,
-            "token_rows": rows,
-            "output_matrix": matrix,
-        }
+        arguments = {"feed_predictions": (feed_predictions, rows, matrix)}
         if config.attention is not None:
             arguments["source_mask"] = inputs["encoder_padding_mask"]
         x = decoder(x, *source, **arguments, training=training)
         x = x if config.attention is None else x[0]
         x = self.model.get_layer("output_dropout")(x, training=training)
         return {"logits": output_logits(self.model, x)}
-
-
-def scheduled_sampling_model(model):
-    """Build the `ReadsOwnTokens` of a recurrent encoder-decoder."""
-    return ReadsOwnTokens(model, name=model.name)
 
 
 def decoder_inputs(model):

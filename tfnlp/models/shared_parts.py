@@ -13,9 +13,10 @@ from tfnlp.layers import EncoderBlock, FastTruncatedNormal, TextEmbedding, updat
 class BuildOptions:
     """Options of `build_model` that do not affect the weights."""
 
-    block_size: int | None = None
+    hidden_states: bool = False
     attention_scores: bool = False
     attention_projections: bool = False
+    block_size: int | None = None
 
     @property
     def block_outputs(self):

@@ -17,7 +17,7 @@ from tfnlp.objectives.objective import Objective
 from tfnlp.objectives.token_stream import StreamBatches, as_inputs
 from tfnlp.text.batches import IGNORED
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.settings import check_settings, setting
+from tfnlp.utils.settings import setting
 from tfnlp.weighted_losses import cross_entropy, weighted_mean
 
 # The input with the next token of each position. With a large adaptive softmax, only its
@@ -48,14 +48,6 @@ class CausalLM(Objective):
 
     head: ClassVar[str] = "causal_lm"
     loss_name: ClassVar[str] = "causal_lm_loss"
-
-    def __post_init__(self):
-        check_settings(self)
-
-    @property
-    def packed(self):
-        """True if a row holds several documents, each of which sees itself alone."""
-        return self.packing == "masked"
 
     def check(self, config, tokenizer):
         """Raise an InputError for a family that is not a causal LM, or lacks the memory."""

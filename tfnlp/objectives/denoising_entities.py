@@ -19,7 +19,7 @@ from tfnlp.objectives.masking import MaskedBatches
 from tfnlp.objectives.objective import Objective, accuracy
 from tfnlp.text.batches import IGNORED
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.settings import check_settings, setting
+from tfnlp.utils.settings import setting
 from tfnlp.weighted_losses import cross_entropy
 
 TOKENS, ENTITIES, CANDIDATES = "tokens", "entities", "candidate_ids"
@@ -51,7 +51,7 @@ class DenoisingEntities(Objective):
     reads_entities: ClassVar[bool] = True
 
     def __post_init__(self):
-        check_settings(self)
+        super().__post_init__()
         if self.replaced + self.hidden > 1:
             raise InputError(
                 f"replaced={self.replaced} and hidden={self.hidden} must be 1 at most together."

@@ -13,7 +13,7 @@ from tfnlp.objectives.objective import Objective, accuracy
 from tfnlp.objectives.packed_segments import join_documents, pack_segments
 from tfnlp.objectives.segments import Segments
 from tfnlp.objectives.special_token_template import SpecialTokenTemplate
-from tfnlp.utils.settings import check_settings, setting
+from tfnlp.utils.settings import setting
 from tfnlp.weighted_losses import token_cross_entropy
 
 
@@ -55,14 +55,6 @@ class MaskedLM(Objective):
     num_classes: ClassVar[None] = None
     outputs: ClassVar[tuple] = ("logits",)
     loss_name: ClassVar[str] = "masked_lm_loss"
-
-    def __post_init__(self):
-        check_settings(self)
-
-    @property
-    def packed(self):
-        """True if a row holds several documents, each of which sees itself alone."""
-        return self.packing == "masked"
 
     def check(self, config, tokenizer):
         """Raise an InputError if the model's config or the tokenizer does not fit."""

@@ -8,25 +8,29 @@ from keras import ops
 from tfnlp.configs import check_head, check_packing
 from tfnlp.text.batches import IGNORED
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import Settings
 from tfnlp.weighted_losses import correct, log_likelihood
 
 
-class Objective(abc.ABC):
+class Objective(Settings, abc.ABC):
     """A pretraining objective: the batches of a corpus, and the losses of a batch.
 
     Attributes:
         head: the head of the model, as in `build_model`.
         loss_name: the name of the loss, or of its total.
         memory: whether a batch continues the one before, so that the model keeps a memory.
-        packed: whether a row holds several documents, each of which sees itself alone.
         reads_entities: whether the batches have entities beside the tokens.
     """
 
     head: ClassVar[str]
     loss_name: ClassVar[str]
     memory: ClassVar[bool] = False
-    packed: ClassVar[bool] = False
     reads_entities: ClassVar[bool] = False
+
+    @property
+    def packed(self):
+        """True if a row holds several documents, each of which sees itself alone."""
+        return getattr(self, "packing", None) == "masked"
 
     @property
     def loss_weights(self):
@@ -44,7 +48,7 @@ class Objective(abc.ABC):
                 "that, or another model."
             )
 
-    def initialise_head(self, model, batches):  # noqa: B027
+    def initialise_head(self, model, batches):
         """Initialise a new model's head from the training batches; by default, do nothing."""
 
     def trained(self, model):

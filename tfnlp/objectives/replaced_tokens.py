@@ -76,11 +76,6 @@ class ReplacedTokens(Objective):
         return MaskedLM(**shares, packing=self.packing)
 
     @property
-    def packed(self):
-        """True if a row holds several documents, each of which sees itself alone."""
-        return self.masked_lm.packed
-
-    @property
     def loss_weights(self):
         """The weight of each loss in the total loss."""
         return {"generator_loss": 1.0, "discriminator_loss": self.discriminator_weight}

@@ -19,7 +19,7 @@ from tfnlp.objectives.objective import Objective, accuracy
 from tfnlp.objectives.passages import Passages
 from tfnlp.objectives.segments import pad
 from tfnlp.objectives.special_token_template import SpecialTokenTemplate
-from tfnlp.utils.settings import check_settings, setting
+from tfnlp.utils.settings import setting
 from tfnlp.weighted_losses import cross_entropy
 
 TOKENS, PAIR = "tokens", "pair"
@@ -44,9 +44,6 @@ class PairObjective(Objective):
     loss_name: ClassVar[str]
     score_name: ClassVar[str]
     least_documents: ClassVar[int] = 1
-
-    def __post_init__(self):
-        check_settings(self)
 
     @property
     def loss_weights(self):

@@ -4,7 +4,7 @@ import collections
 import re
 
 from tfnlp.text.text_arguments import as_pairs
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import InputError, needs_extra
 
 ROUGE_KINDS = ("rouge1", "rouge2", "rougeL")
 
@@ -115,12 +115,7 @@ def scoring_libraries():
     Raises:
         InputError: if they are not installed.
     """
-    try:
+    with needs_extra("Scoring texts", "scores"):
         import sacrebleu
         from rouge_score import rouge_scorer
-    except ImportError as e:
-        raise InputError(
-            f"Texts are scored by sacrebleu and rouge-score, but {e.name} is not installed; "
-            'pip install "tfnlp[scores]".'
-        ) from None
     return sacrebleu, rouge_scorer

@@ -10,7 +10,7 @@ from tfnlp.tasks.translation_batches import TranslationBatches
 from tfnlp.text.special_tokens import with_target
 from tfnlp.text.text_arguments import check_too_long, warn_of_long
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.settings import check_settings, setting
+from tfnlp.utils.settings import setting
 from tfnlp.weighted_losses import token_cross_entropy
 
 
@@ -43,7 +43,7 @@ class Translation(Objective):
     loss_name: ClassVar[str] = "translation_loss"
 
     def __post_init__(self):
-        check_settings(self)
+        super().__post_init__()
         check_too_long(self.too_long)
 
     def batches(self, texts, tokenizer, config, max_tokens, max_length, shuffle=False, seed=0):

@@ -1,7 +1,9 @@
 """Batches of encodings of similar length, to reduce padding."""
 
+import dataclasses
 import hashlib
 import math
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +17,7 @@ POOL = 50
 IGNORED = -100
 
 
+@dataclasses.dataclass(eq=False)
 class LengthBatches(EpochBatches):
     """Padded batches of encodings and targets of similar length.
 
@@ -37,36 +40,26 @@ class LengthBatches(EpochBatches):
             batch.
     """
 
-    def __init__(
-        self,
-        encodings,
-        batch_size,
-        labels=None,
-        targets=None,
-        shuffle=False,
-        seed=0,
-        pad_token_id=0,
-        fixed_length=None,
-    ):
-        self.encodings = encodings
-        self._rows = (
-            encodings if hasattr(encodings, "fingerprint") else Encodings.from_list(encodings)
-        )
+    encodings: Any
+    batch_size: int
+    labels: Any = None
+    targets: Any = None
+    shuffle: bool = False
+    seed: int = 0
+    pad_token_id: int = 0
+    fixed_length: int | None = None
+
+    def __post_init__(self):
+        rows, labels = self.encodings, self.labels
+        self._rows = rows if hasattr(rows, "fingerprint") else Encodings.from_list(rows)
         self.choices = self._rows.choices is not None
         self.lengths = self._rows.lengths
         self.token_labels = None
         if labels is not None and isinstance(labels[0], list):
-            self.token_labels, labels = labels, np.zeros(len(encodings), "int32")
-        self.labels = None
+            self.token_labels, labels = labels, np.zeros(len(rows), "int32")
         if labels is not None:
             labels = np.asarray(labels)
             self.labels = labels.astype("float32" if labels.dtype.kind == "f" else "int32")
-        self.targets = targets
-        self.batch_size = batch_size
-        self.shuffle = shuffle
-        self.seed = seed
-        self.pad_token_id = pad_token_id
-        self.fixed_length = fixed_length
 
     def __len__(self):
         """Return the number of batches in an epoch."""

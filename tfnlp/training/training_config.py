@@ -4,7 +4,7 @@ import dataclasses
 import math
 
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.settings import check_settings, setting
+from tfnlp.utils.settings import Settings, setting
 
 SCHEDULES = ("linear", "cosine", "polynomial", "wsd", "inverse_sqrt", "constant")
 # Schedules that fall until the last step.
@@ -13,7 +13,7 @@ OPTIMIZERS = ("adamw", "lamb", "muon")
 
 
 @dataclasses.dataclass(frozen=True)
-class TrainingConfig:
+class TrainingConfig(Settings):
     """Hyperparameters of a training, each described by the help of its field.
 
     Raises:
@@ -114,7 +114,7 @@ class TrainingConfig:
     )
 
     def __post_init__(self):
-        check_settings(self)
+        super().__post_init__()
         if self.end_rate_share and self.schedule not in ENDING:
             raise InputError(
                 f"end_rate_share={self.end_rate_share} has no effect on schedule={self.schedule}, "

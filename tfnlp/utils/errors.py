@@ -1,5 +1,6 @@
 """Errors for bad input: a file, a line, an argument or a tensor."""
 
+import contextlib
 import difflib
 
 
@@ -18,6 +19,19 @@ class ColumnError(InputError):
     def __init__(self, message, column):
         super().__init__(message)
         self.column = column
+
+
+@contextlib.contextmanager
+def needs_extra(purpose, extra):
+    """Name the extra of tfnlp that installs a package which the body cannot import.
+
+    Raises:
+        InputError: if the body raises an ImportError.
+    """
+    try:
+        yield
+    except ImportError as e:
+        raise InputError(f"{purpose} needs {e.name}: pip install 'tfnlp[{extra}]'.") from None
 
 
 def unknown_name(argument, name, names):

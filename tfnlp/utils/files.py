@@ -1,6 +1,7 @@
 """Reading of files with clear errors, and atomic writing."""
 
 import contextlib
+import hashlib
 import json
 import math
 import os
@@ -93,6 +94,12 @@ def write_json(path, value):
 def as_json(value):
     """Return a JSON object as the text of a file."""
     return json_text(value, indent=2) + "\n"
+
+
+def file_hash(path):
+    """Return the SHA-256 of a file's content."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def make_folder(path):

@@ -3,7 +3,7 @@
 import dataclasses
 
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.settings import check_at_least, check_settings, check_whole, setting
+from tfnlp.utils.settings import Settings, check_at_least, check_whole, setting
 
 NORMALIZATIONS = ("length", "gnmt")
 # Score of an absent text, below any sum of log-probabilities.
@@ -16,7 +16,7 @@ class Greedy:
 
 
 @dataclasses.dataclass(frozen=True)
-class Beam:
+class Beam(Settings):
     """Beam search: the best of several texts that are generated in parallel.
 
     A text's score is the sum of its tokens' log-probabilities over a norm of its length t, the
@@ -46,7 +46,7 @@ class Beam:
     )
 
     def __post_init__(self):
-        check_settings(self)
+        super().__post_init__()
         check_at_least(1, beams=self.beams)
         if not 1 <= self.best <= self.beams:
             raise InputError(
@@ -69,7 +69,7 @@ class Beam:
 
 
 @dataclasses.dataclass(frozen=True)
-class Sample:
+class Sample(Settings):
     """Tokens sampled from the model's distribution after temperature, top_k and top_p, in order.
 
     Top_p is nucleus sampling (Holtzman et al. 2020, section 3.1). Samples depend only on the seed,
@@ -87,12 +87,9 @@ class Sample:
     seed: int = setting(0, "Seed of the samples.", low=0)
     texts: int = setting(1, "Texts per prompt.", low=1)
 
-    def __post_init__(self):
-        check_settings(self)
-
 
 @dataclasses.dataclass(frozen=True)
-class Constraints:
+class Constraints(Settings):
     """Constraints on generated texts, in the order in which they change scores.
 
     Args:
@@ -123,7 +120,7 @@ class Constraints:
     renormalize: bool = False
 
     def __post_init__(self):
-        check_settings(self)
+        super().__post_init__()
         rows = tuple(
             tuple(row) if isinstance(row, tuple | list) else (row,) for row in self.forbidden
         )

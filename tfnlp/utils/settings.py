@@ -30,24 +30,27 @@ def setting(default, help, choices=None, **bounds):
     )
 
 
-def check_settings(settings):
-    """Raise an InputError if a field of a dataclass is not its number, in its bounds or a choice.
+class Settings:
+    """Base class of dataclasses of settings, whose fields are checked as one is made.
 
-    None passes.
+    Raises:
+        InputError: if a field is not its number, in its bounds or a choice. None passes.
     """
-    for field in dataclasses.fields(settings):
-        name, value, metadata = field.name, getattr(settings, field.name), field.metadata
-        if value is None:
-            continue
-        if field.type in (int, int | None):
-            check_whole(**{name: value})
-        if field.type is float:
-            check_finite(**{name: value})
-        if metadata.get("choices") and value not in metadata["choices"]:
-            raise unknown_name(name, value, metadata["choices"])
-        for bound, (holds, words) in BOUNDS.items():
-            if bound in metadata and not holds(value, metadata[bound]):
-                raise InputError(f"{name}={value} must be {words} {metadata[bound]}.")
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            name, value, metadata = field.name, getattr(self, field.name), field.metadata
+            if value is None:
+                continue
+            if field.type in (int, int | None):
+                check_whole(**{name: value})
+            if field.type is float:
+                check_finite(**{name: value})
+            if metadata.get("choices") and value not in metadata["choices"]:
+                raise unknown_name(name, value, metadata["choices"])
+            for bound, (holds, words) in BOUNDS.items():
+                if bound in metadata and not holds(value, metadata[bound]):
+                    raise InputError(f"{name}={value} must be {words} {metadata[bound]}.")
 
 
 def check_whole(**values):

@@ -1,8 +1,8 @@
 """Work in shards: functions that map over shards in this process, in several, or in Apache Beam.
 
-Each is called as `each(load, items)`. `load` takes no argument and runs once in a process; the
-function that it returns is called with each item. It writes files, and returns nothing. The files
-of an item depend on the item alone, so that they are the same whoever writes them.
+Each is called as `map_shards(load, items)`. `load` takes no argument and runs once in a process;
+the function that it returns is called with each item. It writes files, and returns nothing. The
+files of an item depend on the item alone, so that they are the same whoever writes them.
 """
 
 import concurrent.futures
@@ -14,23 +14,23 @@ import re
 import signal
 import threading
 
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import InputError, needs_extra
 from tfnlp.utils.progress import progress_bar
 
 
-def run_shards(load, items, name, each=None, done=0):
+def run_shards(load, items, name, map_shards=None, done=0):
     """Do the work of all items behind a progress bar; load nothing where there are none.
 
     Args:
         load: as above.
         items: a list.
         name: of the work, for the bar.
-        each: one of the functions below; `in_this_process` where None.
+        map_shards: one of the functions below; `in_this_process` where None.
         done: the number of further shards that are there already.
     """
     total = done + len(items)
     with progress_bar(total=total, initial=done, desc=name, unit="shard") as bar:
-        for _ in (each or in_this_process)(load, items) if items else ():
+        for _ in (map_shards or in_this_process)(load, items) if items else ():
             bar.update()
 
 
@@ -53,7 +53,7 @@ def in_processes(processes):
     if processes == 1:
         return in_this_process
 
-    def each(load, items):
+    def map_shards(load, items):
         # Forked processes would inherit locks that the caller's threads hold.
         pool = concurrent.futures.ProcessPoolExecutor(
             processes, multiprocessing.get_context("spawn"), _start_worker, (load,)
@@ -68,7 +68,7 @@ def in_processes(processes):
         finally:
             pool.shutdown(cancel_futures=True)
 
-    return each
+    return map_shards
 
 
 def in_beam(runner, options=()):
@@ -83,13 +83,9 @@ def in_beam(runner, options=()):
     Raises:
         InputError: if apache-beam is not installed; by the function, as the work does.
     """
-    try:
+    with needs_extra(f"runner={runner}", "beam"):
         import apache_beam as beam
         from apache_beam.options.pipeline_options import PipelineOptions
-    except ImportError:
-        raise InputError(
-            f"runner={runner} needs apache-beam; pip install 'tfnlp[beam]'."
-        ) from None
 
     logging.getLogger("apache_beam").setLevel(logging.WARNING)
 
@@ -103,7 +99,7 @@ def in_beam(runner, options=()):
         def process(self, item):
             self.make(item)
 
-    def each(load, items):
+    def map_shards(load, items):
         items = list(items)
         arguments = PipelineOptions([*options], runner=runner)
         try:
@@ -120,7 +116,7 @@ def in_beam(runner, options=()):
             raise InputError(message[1]) from None
         yield from items
 
-    return each
+    return map_shards
 
 
 _worker = {}

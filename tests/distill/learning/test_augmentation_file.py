@@ -69,8 +69,8 @@ def load_doubled():
 def test_a_beam_pipeline_writes_the_same_file(source, tmp_path, monkeypatch):
     pytest.importorskip("apache_beam", reason=NO_BEAM)
     monkeypatch.setattr(augmentation_file, "PIECE", 2)
-    for name, each in (("here", None), ("there", in_beam("DirectRunner"))):
-        counts = augment_file(load_doubled, source, tmp_path / name, each=each)
+    for name, map_shards in (("here", None), ("there", in_beam("DirectRunner"))):
+        counts = augment_file(load_doubled, source, tmp_path / name, map_shards=map_shards)
         assert counts == {"originals": 7, "copies": 12, "duplicates": 9, "refused": 0}
     here, there = (tmp_path / name / "augmented.tsv" for name in ("here", "there"))
     assert here.read_bytes() == there.read_bytes()

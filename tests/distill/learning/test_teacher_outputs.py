@@ -120,12 +120,12 @@ def elsewhere(load, items):
 def test_work_elsewhere_with_a_saved_teacher_gives_the_same_bytes(
     runner, teacher, computed, tmp_path
 ):
-    each = elsewhere
+    map_shards = elsewhere
     if runner != "elsewhere":
         pytest.importorskip("apache_beam", reason=NO_BEAM)
-        each = in_beam(runner)
+        map_shards = in_beam(runner)
     compute_teacher_outputs(teacher, make_batches(), READS, tmp_path / "here")
-    compute_teacher_outputs(teacher, make_batches(), READS, tmp_path / "there", each)
+    compute_teacher_outputs(teacher, make_batches(), READS, tmp_path / "there", map_shards)
     here, there = (
         {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
         for name in ("here", "there")

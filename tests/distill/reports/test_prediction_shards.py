@@ -84,8 +84,8 @@ def test_a_beam_pipeline_writes_the_same_files(file, tmp_path):
     pytest.importorskip("apache_beam", reason=NO_BEAM)
     (tmp_path / "a.jsonl").write_text('{"sentence": "a film"}\n{"sentence": "fine"}\n' * 20)
     predictor = Predictor(str(file), prediction_task("classifier", ["bad", "good"]), Columns())
-    for name, each in (("here", None), ("there", in_beam("DirectRunner"))):
-        predict_files(predictor, [tmp_path / "a.jsonl"], tmp_path / name, 2e-4, each)
+    for name, map_shards in (("here", None), ("there", in_beam("DirectRunner"))):
+        predict_files(predictor, [tmp_path / "a.jsonl"], tmp_path / name, 2e-4, map_shards)
     here, there = (
         {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
         for name in ("here", "there")
@@ -111,7 +111,7 @@ def test_a_taggers_parts_are_read_as_the_whole_file_is(name, text, tagged, tmp_p
     whole, predictor = task.read(path, columns), Predictor("m", task, columns)
     for size in (1, 2, 7, 100):
         texts, gold = [], []
-        for part in predictor.plan(path, size):
+        for part in predictor.plan(path, size / 1e6):
             with as_file(part) as piece:
                 inputs = Inputs([]) if piece is None else predictor.read(piece, part.unit)
             texts += inputs.texts
@@ -123,7 +123,7 @@ def test_a_taggers_files_are_cut_between_sentences(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("a O\nb O\n\nc O\n\nd O\n")
     predictor = Predictor("m", prediction_task("tagger", ["O"]), Columns())
-    assert {part.unit for part in predictor.plan(path, 3)} == {"blank_lines"}
+    assert {part.unit for part in predictor.plan(path, 3e-6)} == {"blank_lines"}
     for name in ("a.tsv", "a.TSV"):
         path = path.rename(tmp_path / name)
-        assert predictor.plan(path, 3) == [FileRange(path, "files")]
+        assert predictor.plan(path, 3e-6) == [FileRange(path, "files")]

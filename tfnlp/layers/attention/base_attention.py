@@ -114,7 +114,7 @@ class BaseAttention(BaseLayer):
             bias_initializer: for all kernels and biases.
     """
 
-    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
+    OPTIONS = (*KERNEL_OPTIONS, *BIAS_OPTIONS, "output_initializer")
     # Call arguments that are hidden states as the inputs are: a pre-norm block normalises them.
     STATES = ()
     # Function that `tfnlp.inspection` has each call's tensors from, as `_attend` takes them.
@@ -130,9 +130,6 @@ class BaseAttention(BaseLayer):
         output_dim=None,
         *,
         block_size=None,
-        kernel_initializer="glorot_uniform",
-        output_initializer=None,
-        activity_regularizer=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -141,8 +138,6 @@ class BaseAttention(BaseLayer):
         self.projection_regularizer, self.activity_regularizer = self.activity_regularizer, None
         sizes = {"num_heads": num_heads, "key_dim": key_dim, "value_dim": value_dim}
         check_sizes(**sizes, output_dim=output_dim, block_size=block_size)
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout={dropout} must be at least 0 and below 1.")
         self.value_dim = value_dim or key_dim
         self.dropout_layer = self._dropout_layer(dropout)
 

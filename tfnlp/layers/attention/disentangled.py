@@ -18,8 +18,7 @@ from tfnlp.layers.attention.relative_position_table import RelativePositionTable
 from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, takes
 
 ATTENTION_TERMS = ("c2c", "c2p", "p2c", "p2p")
-TABLE_ARGUMENTS = ("max_distance", "num_buckets", "embeddings_initializer", "layer_norm_epsilon")
-TABLE_ARGUMENTS += EMBEDDINGS_OPTIONS
+TABLE_ARGUMENTS = ("max_distance", "num_buckets", "layer_norm_epsilon", *EMBEDDINGS_OPTIONS)
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -59,7 +58,7 @@ class DisentangledAttention(BaseAttention):
         ValueError: as `MultiHeadAttention` does, for unknown terms, and a table of other rows.
     """
 
-    OPTIONS = BaseAttention.OPTIONS + EMBEDDINGS_OPTIONS
+    OPTIONS = (*BaseAttention.OPTIONS, "embeddings_regularizer", "embeddings_constraint")
 
     def __init__(
         self,

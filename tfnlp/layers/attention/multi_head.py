@@ -7,7 +7,7 @@ from tfnlp.functional.attention import Scores
 from tfnlp.functional.attention_heads import scaled, split_heads
 from tfnlp.functional.masks import combine_masks
 from tfnlp.layers.attention.base_attention import KERAS_ARGUMENTS, BaseAttention
-from tfnlp.layers.core.base_layer import check_choice, takes
+from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, check_choice, takes
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -64,7 +64,7 @@ class MultiHeadAttention(BaseAttention):
         for name, values in allowed.items():
             check_choice(f"{name} of the attention", config[name], values)
         names = ("num_heads", "key_dim", "value_dim", "dropout", "use_bias", "trainable")
-        names += ("activity_regularizer", "kernel_initializer", *cls.OPTIONS)
+        names += ("activity_regularizer", *KERNEL_OPTIONS, *BIAS_OPTIONS)
         _, _, width = output.kernel.shape  # (N, H', D): an output of one axis
         options = {name: config[name] for name in names}
         layer = cls(**options, output_dim=width, dtype=attention.dtype_policy)

@@ -34,7 +34,7 @@ class PathAttention(BaseLayer):
 
     OPTIONS = KERNEL_OPTIONS
 
-    def __init__(self, kernel_initializer="glorot_uniform", **kwargs):
+    def __init__(self, **kwargs):
         super().__init__(**kwargs)
         self.keep(locals())
 

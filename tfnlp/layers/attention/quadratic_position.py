@@ -61,13 +61,13 @@ class QuadraticPositionAttention(BaseLayer):
         use_bias=True,
         center_initializer="random_normal",
         width_initializer="ones",
-        kernel_initializer="glorot_uniform",
         **kwargs,
     ):
         super().__init__(**kwargs)
         self.keep(locals())
         check_sizes(num_heads=num_heads, filters=filters, value_dim=value_dim)
         self.activate = get_activation(activation)
+        self.input_spec = keras.layers.InputSpec(ndim=4)
 
     @classmethod
     def from_convolution(cls, convolution, width=100.0):
@@ -110,10 +110,6 @@ class QuadraticPositionAttention(BaseLayer):
         return layer
 
     def build(self, input_shape):
-        if len(input_shape) != 4:
-            raise ValueError(
-                f"inputs {tuple(input_shape)} must be (batch, height, width, channels)."
-            )
         shape = (self.num_heads, 2)
         self.centers = self.add_weight(shape, self.center_initializer, name="centers")
         self.widths = self.add_weight(shape[:1], self.width_initializer, name="widths")

@@ -46,7 +46,7 @@ class RelativeAttention(BaseAttention):
             asked for with `block_size`.
     """
 
-    OPTIONS = KERNEL_OPTIONS + ("bias_regularizer", "bias_constraint")
+    OPTIONS = (*KERNEL_OPTIONS, "bias_regularizer", "bias_constraint", "output_initializer")
     STATES = ("memory",)
 
     def __init__(

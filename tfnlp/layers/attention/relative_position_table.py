@@ -33,7 +33,6 @@ class RelativePositionTable(BaseLayer):
         max_distance=512,
         num_buckets=None,
         normalize=False,
-        embeddings_initializer="uniform",
         layer_norm_epsilon=1e-7,
         **kwargs,
     ):

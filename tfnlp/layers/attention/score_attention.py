@@ -58,7 +58,6 @@ class ScoreAttention(BaseLayer):
         units=None,
         use_bias=False,
         dropout=0.0,
-        kernel_initializer="glorot_uniform",
         **kwargs,
     ):
         super().__init__(**kwargs)

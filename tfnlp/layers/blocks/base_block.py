@@ -45,7 +45,6 @@ class BaseBlock(BaseLayer):
         layer_norm_epsilon=1e-12,
         block_size=None,
         key_dim=None,
-        kernel_initializer="glorot_uniform",
         **kwargs,
     ):
         super().__init__(**kwargs)

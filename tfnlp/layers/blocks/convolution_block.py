@@ -41,7 +41,6 @@ class ConvolutionBlock(BaseLayer):
         activation="tanh",
         dropout=0.0,
         layer_norm_epsilon=1e-7,
-        kernel_initializer="glorot_uniform",
         **kwargs,
     ):
         super().__init__(**kwargs)

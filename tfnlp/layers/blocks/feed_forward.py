@@ -34,7 +34,6 @@ class FeedForward(BaseLayer):
         intermediate_dim,
         activation="gelu",
         dropout=0.0,
-        kernel_initializer="glorot_uniform",
         output_initializer=None,
         **kwargs,
     ):

@@ -32,7 +32,7 @@ class GraphConvolution(BaseLayer):
 
     OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
 
-    def __init__(self, units, activation="relu", kernel_initializer="glorot_uniform", **kwargs):
+    def __init__(self, units, activation="relu", **kwargs):
         super().__init__(**kwargs)
         self.keep(locals())
         self.activate = get_activation(activation)

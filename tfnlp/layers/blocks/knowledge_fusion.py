@@ -40,7 +40,6 @@ class KnowledgeFusion(BaseLayer):
         intermediate_dim,
         activation="gelu",
         output_activation="gelu",
-        kernel_initializer="glorot_uniform",
         **kwargs,
     ):
         super().__init__(**kwargs)

@@ -42,7 +42,6 @@ class ProjectedLSTM(BaseLayer):
         projection_dim,
         clip=None,
         go_backwards=False,
-        kernel_initializer="glorot_uniform",
         **kwargs,
     ):
         super().__init__(**kwargs)

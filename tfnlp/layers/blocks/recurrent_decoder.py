@@ -39,11 +39,10 @@ class RecurrentDecoderBlock(BaseLayer):
             and c, of the others h.
         value: (B, L, D'), the source's states; None without attention.
         source_mask: (B, L), 1 at the source's real tokens.
-        feed_predictions: (B, T), 1 where the decoder reads the token that is best after the output
-            before it in place of the input: scheduled sampling (Bengio et al. 2015, section 2.4).
-            Nothing is before the first.
-        token_rows: (V, E), the embedding of each token, beside `feed_predictions`.
-        output_matrix: (D, V), by which outputs become logits, beside `feed_predictions`.
+        feed_predictions: scheduled sampling (Bengio et al. 2015, section 2.4), a tuple: (B, T), 1
+            where the decoder reads the token that is best after the output before it in place of
+            the input (nothing is before the first); (V, E), the embedding of each token; (D, V),
+            by which outputs become logits.
         training: whether dropout is on.
 
     Returns:
@@ -94,8 +93,6 @@ class RecurrentDecoderBlock(BaseLayer):
         value=None,
         source_mask=None,
         feed_predictions=None,
-        token_rows=None,
-        output_matrix=None,
         training=None,
     ):
         source = self.prepare(value, source_mask)
@@ -115,11 +112,11 @@ class RecurrentDecoderBlock(BaseLayer):
             kept = ops.repeat(one, (self.num_layers - 1) * self.units, axis=-1)
             steps.append(self.dropout_layer(kept, training=True))
         if feed_predictions is not None:
-            fed = ops.cast(feed_predictions, self.compute_dtype)[..., None]
+            fed, token_rows, output_matrix = (
+                ops.cast(x, self.compute_dtype) for x in feed_predictions
+            )
             # Before the first token the decoder has predicted none.
-            steps.append(ops.concatenate([0 * one[:, :1], fed[:, 1:]], axis=1))
-            token_rows = ops.cast(token_rows, self.compute_dtype)
-            output_matrix = ops.cast(output_matrix, self.compute_dtype)
+            steps.append(ops.concatenate([0 * one[:, :1], fed[:, 1:, None]], axis=1))
         steps = steps[0] if len(steps) == 1 else ops.concatenate(steps, axis=-1)
 
         def step(carry, inputs):

@@ -8,9 +8,15 @@ import keras
 from tfnlp.layers.core.dense import Dense
 from tfnlp.quantization.fake_quantization import FakeQuantized, parts
 
-KERNEL_OPTIONS = ("kernel_regularizer", "kernel_constraint")
+KERNEL_OPTIONS = ("kernel_initializer", "kernel_regularizer", "kernel_constraint")
 BIAS_OPTIONS = ("bias_initializer", "bias_regularizer", "bias_constraint")
-EMBEDDINGS_OPTIONS = ("embeddings_regularizer", "embeddings_constraint")
+EMBEDDINGS_OPTIONS = ("embeddings_initializer", "embeddings_regularizer", "embeddings_constraint")
+# Initializers where none is given.
+INITIALIZERS = {
+    "kernel_initializer": "glorot_uniform",
+    "bias_initializer": "zeros",
+    "embeddings_initializer": "uniform",
+}
 
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # Objects by the last word of the argument that takes them.
@@ -36,7 +42,8 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
         kernel_regularizer, bias_regularizer, embeddings_regularizer: for the kernels, the biases
             and the embedding tables, those of parts included; none if None.
         kernel_constraint, bias_constraint, embeddings_constraint: likewise.
-        bias_initializer: for the biases; zeros if None.
+        kernel_initializer, bias_initializer, embeddings_initializer: likewise; `INITIALIZERS` if
+            None.
         quantized_parts: the dtype policies of the parts that `quantize` has changed, by their
             paths below the layer, as `get_config` gives them: a saved model is quantised again
             as it is loaded.
@@ -46,9 +53,7 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
     _kept = ()
 
     def __init__(self, *, quantized_parts=None, **kwargs):
-        options = {name: kwargs.pop(name, None) for name in self.OPTIONS}
-        if "bias_initializer" in options:
-            options["bias_initializer"] = options["bias_initializer"] or "zeros"
+        options = {name: kwargs.pop(name, None) or INITIALIZERS.get(name) for name in self.OPTIONS}
         super().__init__(**kwargs)
         self.supports_masking = True
         self._quantized_parts = dict(quantized_parts or {})
@@ -66,8 +71,12 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
             self._kept = (*self._kept, name)
 
     def options(self, *kinds):
-        """Return the weight options by name, for a sub-layer; only those of `kinds` if given."""
+        """Return the weight options by name, for a sub-layer; only those of `kinds` if given.
+
+        Of the initializers only that of the biases is among them.
+        """
         names = [name for name in self.OPTIONS if not kinds or name.split("_")[0] in kinds]
+        names = [n for n in names if n == "bias_initializer" or not n.endswith("initializer")]
         options = {name: getattr(self, name) for name in names}
         if "bias_initializer" in options:
             # One initializer instance would give every bias the same values.

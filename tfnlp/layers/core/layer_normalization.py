@@ -18,19 +18,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
 
     Returns:
         (..., D).
-
-    Raises:
-        ValueError: for an axis that the inputs lack.
     """
-
-    def build(self, input_shape):
-        axes = [self.axis] if isinstance(self.axis, int) else self.axis
-        if not all(-len(input_shape) <= axis < len(input_shape) for axis in axes):
-            raise ValueError(
-                f"axis={self.axis} must be of inputs, which have shape {tuple(input_shape)} and "
-                f"{len(input_shape)} axes."
-            )
-        super().build(input_shape)
 
     def call(self, inputs):
         is_last = list(self.axis) in ([-1], [len(inputs.shape) - 1])

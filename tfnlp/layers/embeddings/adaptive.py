@@ -52,7 +52,6 @@ class AdaptiveEmbedding(TokenLayer):
         embedding_dim=None,
         div_value=4,
         dropout=0.0,
-        kernel_initializer="glorot_uniform",
         **kwargs,
     ):
         super().__init__(vocabulary_size, hidden_dim, **kwargs)

@@ -52,8 +52,6 @@ class CharacterCNN(BaseLayer):
         num_highways=2,
         activation="relu",
         num_characters=262,
-        embeddings_initializer="uniform",
-        kernel_initializer="glorot_uniform",
         **kwargs,
     ):
         super().__init__(**kwargs)

@@ -40,7 +40,6 @@ class FactorizedEmbedding(TokenLayer):
         hidden_dim,
         *,
         use_bias=True,
-        kernel_initializer="glorot_uniform",
         use_output_bias=False,
         **kwargs,
     ):

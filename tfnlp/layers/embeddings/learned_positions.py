@@ -28,7 +28,7 @@ class LearnedPositionEncoding(BaseLayer):
 
     OPTIONS = EMBEDDINGS_OPTIONS
 
-    def __init__(self, max_length, embeddings_initializer="uniform", **kwargs):
+    def __init__(self, max_length, **kwargs):
         super().__init__(**kwargs)
         self.keep(locals())
 

@@ -7,7 +7,6 @@ from tfnlp.functional.positions import check_length
 from tfnlp.functional.products import times_table
 from tfnlp.layers.core.base_layer import (
     BIAS_OPTIONS,
-    KERNEL_OPTIONS,
     check_shared,
     serialize_shared,
 )
@@ -51,7 +50,7 @@ class TextEmbedding(TokenLayer):
             takes zeros.
     """
 
-    OPTIONS = TokenLayer.OPTIONS + KERNEL_OPTIONS + BIAS_OPTIONS
+    OPTIONS = (*TokenLayer.OPTIONS, "kernel_regularizer", "kernel_constraint", *BIAS_OPTIONS)
 
     def __init__(
         self,

@@ -26,7 +26,6 @@ class TokenLayer(BaseLayer):
         hidden_dim,
         *,
         pad_token_id=None,
-        embeddings_initializer="uniform",
         **kwargs,
     ):
         super().__init__(**kwargs)

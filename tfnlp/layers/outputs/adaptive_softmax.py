@@ -54,7 +54,6 @@ class AdaptiveSoftmax(BaseLayer):
         cutoffs=(),
         embedding_dim=None,
         div_value=4,
-        kernel_initializer="glorot_uniform",
         **kwargs,
     ):
         super().__init__(**kwargs)
