@@ -71,7 +71,7 @@ def accuracies(model, task, batches, examples):
     data = batches["train"].dataset(lambda: next(epochs))
     trainer.fit(data, epochs=FLAGS.epochs, verbose=0)
     for name in ("dev", "test"):
-        outputs, _ = evaluator(model, task, batches[name])()
+        outputs, _ = evaluator(model, task, batches[name].signature())(batches[name])
         yield 100 * task.score(examples[name], batches[name].encodings, outputs)["accuracy"]
 
 

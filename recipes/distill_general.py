@@ -20,7 +20,7 @@ from recipes import (
     runner_flags,
     training_flags,
 )
-from recipes.command_line import group
+from recipes.command_line import group, no_effect
 from tfnlp import objectives, text, training
 
 FLAGS = flags.FLAGS
@@ -66,6 +66,8 @@ training_flags.define_training_flags(epochs=1, learning_rate=5e-4)
 
 def main():
     distillation_flags.check_student()
+    if FLAGS.keep_best:
+        raise no_effect("keep_best", "where no dev is scored", "give keep_every")
     config, run = training_flags.start_run()
     weights = (FLAGS.soft_label_weight, FLAGS.masked_lm_weight)
     soft_labels, masked_lm_weight, masked_share = learning.resolve_masking(

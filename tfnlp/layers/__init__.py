@@ -3,10 +3,6 @@
 Decisions: docs/decisions/layers.md.
 """
 
-# ruff: noqa: F401
-
-import inspect
-
 from tfnlp.functional.masks import (
     causal_mask,
     padding_mask,
@@ -55,5 +51,55 @@ from tfnlp.layers.outputs.output_bias import OutputBias
 from tfnlp.layers.outputs.scalar_mix import ScalarMix
 from tfnlp.quantization.fake_quantization import fake_quantize, get_ranges, set_ranges
 
-# All of the above, of which the layers are registered with Keras as they are imported.
-__all__ = [n for n, v in [*globals().items()] if not (n.startswith("_") or inspect.ismodule(v))]
+__all__ = [
+    "ATTENTION_TERMS",
+    "AdaptiveEmbedding",
+    "AdaptiveSoftmax",
+    "CharacterCNN",
+    "ConvolutionBlock",
+    "DecoderBlock",
+    "DisentangledAttention",
+    "EncoderBlock",
+    "FactorizedEmbedding",
+    "FastTruncatedNormal",
+    "FeedForward",
+    "GatherNodes",
+    "GradientDisentangledEmbedding",
+    "GraphConvolution",
+    "KnowledgeBlock",
+    "KnowledgeFusion",
+    "LastState",
+    "LayerNormalization",
+    "LearnedPositionEncoding",
+    "MergeChoices",
+    "MultiHeadAttention",
+    "OutputBias",
+    "PathAttention",
+    "ProjectedLSTM",
+    "QuadraticPositionAttention",
+    "RecurrentDecoderBlock",
+    "RelativeAttention",
+    "RelativeBiases",
+    "RelativePositionTable",
+    "ScalarMix",
+    "ScoreAttention",
+    "SharedEncoder",
+    "SinusoidalPositionEncoding",
+    "SplitChoices",
+    "TextEmbedding",
+    "TwoStreamAttention",
+    "TwoStreamBlock",
+    "TwoStreamEmbedding",
+    "causal_mask",
+    "fake_quantize",
+    "get_ranges",
+    "log_buckets",
+    "padding_mask",
+    "permutation_masks",
+    "relative_shift",
+    "segment_mask",
+    "set_ranges",
+    "sinusoids",
+    "update_memory",
+    "with_memory",
+]
