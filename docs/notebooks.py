@@ -10,7 +10,8 @@ from nbclient import NotebookClient
 
 from recipes import demo_data
 
-GUIDES = pathlib.Path(__file__).parent / "guides"
+CLONE = pathlib.Path(__file__).parents[1]
+GUIDES = CLONE / "docs/guides"
 # A page has the output of a block below it, and a notebook its own.
 OUTPUT = re.compile(r"(^```(?:python|bash)\n.*?^```\n)\n```text\n.*?^```\n", re.M | re.S)
 SKIP = re.compile(r"^<!-- skip: .*? -->\n\n", re.M)
@@ -39,11 +40,10 @@ def run_notebook(notebook, folder, environment):
 
 def kernel_environment():
     """Return variables by which cells find this Python, the clone and the Korean reviews."""
-    clone = GUIDES.parents[1]
-    data = pathlib.Path(os.environ.get("TFNLP_DATA", clone.parent / "shared" / "data"))
+    data = pathlib.Path(os.environ.get("TFNLP_DATA", CLONE.parent / "shared" / "data"))
     return os.environ | {
         "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}",
-        "PYTHONPATH": str(clone),
+        "PYTHONPATH": str(CLONE),
         "NSMC": str(data / "nsmc"),
         "TF_CPP_MIN_LOG_LEVEL": "3",
     }

@@ -26,7 +26,7 @@ from tfnlp.text.tags import best_tags
 from tfnlp.utils.errors import InputError
 
 SIZES = {
-    "num_layers": 2,
+    "num_layers": 1,
     "num_heads": 2,
     "hidden_dim": 32,
     "intermediate_dim": 48,
