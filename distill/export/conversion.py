@@ -13,6 +13,7 @@ from distill.export.length_signatures import DEFAULT, cut, signatures
 from tfnlp.models import submodel
 from tfnlp.quantization.rounded_products import SMALL
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.native_notices import without_notices
 
 INPUTS = ("ids", "mask", "segment_ids")
 
@@ -89,7 +90,9 @@ def to_tflite(model, endpoints, quantization, custom_operators=False, max_length
         converter.allow_custom_ops = custom_operators
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
         configure_converter(converter, quantization)
-        return quantize_file(converter.convert(), quantization, model)
+        with without_notices():
+            content = converter.convert()
+        return quantize_file(content, quantization, model)
 
 
 def _graph(model, names):

@@ -14,6 +14,8 @@ WARNING: [npu_registry.cc:34] NPU accelerator could not be loaded
 ERROR: [litert/compiler/plugin/compiler_plugin.cc:259]
 └ Could not load shared library
 INFO: Created TensorFlow Lite XNNPACK delegate for CPU.
+W0000 00:00:1795642804.349297    9625 tf_tfl_flatbuffer_helpers.cc:364] Ignored output_format.
+W0000 00:00:1795642804.349297    9625 kernels.cc:364] A warning
 INFO: of an application
 """
 
@@ -23,7 +25,11 @@ def test_only_notices_are_left_out(capfd):
         os.write(2, LINES.encode())
         raise ValueError("raised within")
     os.write(2, b"after\n")
-    expected = "a line of another thread\nINFO: of an application\nafter\n"
+    expected = (
+        "a line of another thread\n"
+        "W0000 00:00:1795642804.349297    9625 kernels.cc:364] A warning\n"
+        "INFO: of an application\nafter\n"
+    )
     assert capfd.readouterr().err == expected
 
 

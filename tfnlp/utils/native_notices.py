@@ -1,4 +1,4 @@
-"""Filter for notices of LiteRT and of TensorFlow's import, which no setting silences."""
+"""Filter for notices of LiteRT, TensorFlow's import and its converter, which nothing silences."""
 
 import contextlib
 import os
@@ -12,6 +12,7 @@ import threading
 NOTICE = re.compile(
     rb"(INFO|WARNING|ERROR): \[[\w/]+\.cc:\d+\]|INFO: Created TensorFlow Lite|\xe2\x94\x94 "
     rb"|I0000 \S+ +\d+ \w+\.cc:\d+\]|WARNING: All log messages before absl::InitializeLog"
+    rb"|W0000 \S+ +\d+ tf_tfl_flatbuffer_helpers\.cc:\d+\] Ignored"
 )
 _LOCK = threading.Lock()
 
