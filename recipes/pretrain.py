@@ -35,6 +35,7 @@ The same command resumes a stopped or killed run, which ends with the same weigh
 """
 
 import dataclasses
+import itertools
 import math
 import os
 
@@ -125,15 +126,17 @@ def check_flags():
             raise InputError("objective=denoising_entities needs `entity_vectors` and `graph`.")
     if FLAGS.objective != "denoising_entities":
         refuse_beside(["entity_vectors"], f"objective={FLAGS.objective}")
-    if all(map(os.path.isdir, [*FLAGS.corpus, *(FLAGS.dev or [])])):
+    corpora = {"corpus": FLAGS.corpus, "dev": FLAGS.dev or []}
+    corpora |= {f"further_dev={name}": x for name, x in data_flags.further_dev().items()}
+    if all(map(os.path.isdir, itertools.chain(*corpora.values()))):
         names = ("documents", "sentences", "text_column")
         refuse_beside(names, f"corpus={FLAGS.corpus[0]}, which is prepared")
-    for paths in (FLAGS.corpus, FLAGS.dev or [], *data_flags.further_dev().values()):
-        check_corpus(paths)
+    for flag, paths in corpora.items():
+        check_corpus(flag, paths)
     return settings
 
 
-def check_corpus(paths):
+def check_corpus(flag, paths):
     """Raise an InputError for folders without a corpus, or files whose beginning cannot be read.
 
     Of files the first text is read.
@@ -143,7 +146,7 @@ def check_corpus(paths):
         read_manifest(folder)
     if folders and not (FLAGS.model_dir or FLAGS.tokenizer_dir):
         raise InputError(
-            f"corpus={folders[0]} is a prepared corpus, of ids alone; give the "
+            f"{flag}={folders[0]} is a prepared corpus, of ids alone; give the "
             "`tokenizer_dir` that it was prepared with."
         )
     if files := [path for path in paths if path not in folders]:

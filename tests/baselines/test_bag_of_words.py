@@ -69,5 +69,7 @@ def test_the_nearest_spelling():
 
 
 def test_settings_out_of_bounds():
+    with pytest.raises(InputError, match="max_ngram=1 must be at least min_ngram=2"):
+        BagOfWords(min_ngram=2, max_ngram=1)
     with pytest.raises(InputError, match="unit"):
         BagOfWords(unit="letters")

@@ -69,6 +69,7 @@ def test_glove_files_have_no_header(tmp_path):
         ("a.bin", b"film\n", "begins with b'film', .*invalid literal"),
         ("a.txt", b"3 1\nfilm 1\nriver 2\n", "holds 2 vectors, but its header says 3"),
         ("a.bin", b"2 2\nfilm \0\0\0\0\0\0\0\0riv", "begins with b'2 2', .*subsection not found"),
+        ("a.bin", b"1 0\na ", "begins with b'1 0', .*0 columns"),
         ("a.bin", b"2 1\na \0\0\0\0\xff\0\0\0b " + bytes(8), "can't decode byte"),
         ("a.bin", b"1 1\na " + bytes(8), "begins with b'1 1', .*4 bytes follow"),
     ],

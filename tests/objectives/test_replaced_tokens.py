@@ -364,6 +364,8 @@ def test_bad_arguments_are_refused(tokenizer):
             ReplacedTokens(generator_size=size)
     with pytest.raises(InputError, match="discriminator_weight=0 above 0"):
         ReplacedTokens(discriminator_weight=0)
+    with pytest.raises(InputError, match="share=nan must be a finite number"):
+        ReplacedTokens(share=float("nan"))
     objective = ReplacedTokens()
     with pytest.raises(InputError, match="does not fit the family 'bert'; give an ELECTRA"):
         objective.check(BertConfig(), tokenizer)

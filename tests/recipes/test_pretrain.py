@@ -45,6 +45,7 @@ OBJECTIVES = {
     "permutation_lm": (["--family=xlnet", "--memory_length=8"], ()),
     "causal_lm": (["--family=transformer_xl", "--memory_length=8"], ()),
 }
+PREPARED = RECIPES.parent / "tests" / "release" / "files_of_0.1" / "corpus"
 RECURRENT = ("--family=lstm", "--num_layers=1", "--hidden_dim=16", "--vocabulary_size=300")
 
 
@@ -251,7 +252,13 @@ def test_files_and_folders_that_are_wrong_are_told_before_tensorflow_is_imported
     empty, folder = f"{tmp_path}/empty.txt", f"{tmp_path}/folder"
     nothing = f"{folder} holds no manifest.json; give a folder that prepare_corpus made"
     corpus, output = f"--corpus={texts}/corpus.txt", f"--output_dir={tmp_path}/run"
+    ids, dev = PREPARED / "corpus", f"--dev={texts}/dev.txt"
+    prepared = f"--corpus={ids} --dev={ids} --tokenizer_dir={PREPARED}/tokenizer --documents=lines"
     wrong = {
+        f"{corpus} {output} --dev={ids}": f"--dev={ids} is a prepared corpus, of ids alone; give",
+        f"{corpus} {output} {dev} --further_dev=a={ids}": f"--further_dev=a={ids} is a prepared",
+        f"{prepared} {output}": f"--documents=lines has no effect beside --corpus={ids}, which",
+        f"{prepared} {output} --further_dev=a={texts}/dev.txt": "",
         f"--corpus={empty} {output}": f"{empty} holds no text; give files with text.",
         f"--corpus={tmp_path}/blank.txt {output}": "blank.txt holds no text; give",
         f"--corpus={folder} {output}": nothing,

@@ -60,11 +60,14 @@ def test_logits_of_one_class_are_refused(tiny_config, random_inputs):
 
 def test_linear_classifiers_are_figures_beside_a_model_s():
     train = Examples(["good film", "bad film", "good plot", "bad plot"], None, [1, 0, 1, 0])
-    splits = {"train": train, "dev": Examples(["good", "bad"], None, [1, 0])}
+    dev = Examples(["good", "bad"], None, [1, 0])
+    splits = {"train": train, "dev": dev, "dev_web": dev}
     assert Classification(["bad", "good"]).linear_figures(splits) == {}
     figures = Classification(["bad", "good"], linear=True).linear_figures(splits)
     assert {name for name in figures if name.endswith("accuracy")} == {
-        f"dev_{name}_accuracy" for name in ("naive_bayes", "logistic_regression", "linear_svm")
+        f"{begin}{name}_accuracy"
+        for begin in ("dev_", "dev_web/")
+        for name in ("naive_bayes", "logistic_regression", "linear_svm")
     }
     assert figures["dev_naive_bayes_accuracy"] == 1
     assert figures["linear_svm_bytes"] > 100 and figures["linear_svm_ms"] > 0

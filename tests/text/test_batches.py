@@ -17,6 +17,10 @@ def test_a_batch_is_padded_to_its_longest():
     np.testing.assert_array_equal(labels, [0, 1])
 
 
+def test_batches_are_shown_without_what_they_hold():
+    assert len(repr(LengthBatches(encodings([1] * 100), 2))) < 100
+
+
 def test_every_example_comes_once_and_each_epoch_has_its_own_order():
     batches = LengthBatches(encodings(np.arange(103) % 13 + 1), 8, shuffle=True, seed=3)
     orders = [np.concatenate(batches.batch_indices(epoch)) for epoch in (0, 1, 0)]

@@ -14,9 +14,9 @@ from tfnlp.tasks.regression import ScoredExamples
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text.readers import Examples
 from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig
-from tfnlp.training.experiment import figure_name
 from tfnlp.training.finetuning import check_varied
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.formatting import figure_name
 
 TRAIN = Examples(["a fine film", "the plot is dull"] * 4, labels=[1, 0] * 4)
 DEV = Examples(["not fine", "the film is fine", "x"], labels=[0, 1, 0])
@@ -92,13 +92,13 @@ def test_further_dev_sets_are_scored_and_select_nothing(one_layer, tokenizer, tm
     assert f"| dev web/accuracy | {figures['dev_web/accuracy']:.4f} |" in card
 
 
-def test_figures_of_two_dev_sets_never_have_one_name(one_layer, tokenizer, tmp_path):
+def test_figures_of_two_dev_sets_never_have_one_name(one_layer, tokenizer, tmp_path, capsys):
     class Scored(Scripted):
         def score_predictions(self, examples, predictions):
             return {"f1": 0.5, "macro_f1": 0.25, "accuracy": 0.5}
 
     # One more of the name `val_macro_f1` might select the best epoch.
-    sets = {name: TEST for name in ("macro", "web", "web_macro")}
+    sets = {name: TEST for name in ("macro", "corporate", "web_macro")}
     data = Splits(TRAIN, DEV, 16, further_dev=sets)
     model, run = build_model(one_layer, "classifier", 2), RunFolder(tmp_path / "run", {})
     config = TrainingConfig(epochs=1, batch_size=4)
@@ -106,8 +106,10 @@ def test_figures_of_two_dev_sets_never_have_one_name(one_layer, tokenizer, tmp_p
     experiment.run_all()
     (metrics,) = run.metrics()
     scores = {"f1": 0.5, "macro_f1": 0.25, "accuracy": 0.5}
-    for prefix in ("val_", "val_macro/", "val_web/", "val_web_macro/"):
+    for prefix in ("val_", "val_macro/", "val_corporate/", "val_web_macro/"):
         assert {name: metrics[f"{prefix}{name}"] for name in scores} == scores
+    shown = capsys.readouterr().out
+    assert "val_corporate/accuracy 0.5000" in shown and "learning_rate" not in shown
 
 
 def test_other_examples_or_another_model_are_noticed_on_resuming(one_layer, tokenizer, tmp_path):

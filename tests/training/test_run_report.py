@@ -69,3 +69,10 @@ def test_the_card_tells_the_model_that_was_trained(tmp_path):
     assert "| parameters | 1,234 |" in card
     lines = [line for line in made_with.splitlines() if line.startswith("| ")]
     assert lines == ["| flag | value |", "| --- | --- |", "| max_length | 16 |", "| epochs | 3 |"]
+
+
+def test_every_set_that_gets_one_answer_is_warned_of(tmp_path, caplog):
+    figures = {"dev_only_answer": "O", "dev_web/only_answer": "O", "teacher_dev_only_answer": "B"}
+    write_report(RunFolder(tmp_path / "run", {}), figures)
+    for found in ("dev gets one answer, O", "dev web gets one answer, O", "teacher dev gets one"):
+        assert caplog.text.count(f"All of {found}") == 1

@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from tfnlp.baselines.korean_morphemes import morphemes
+from tfnlp.utils.errors import InputError
 from tfnlp.utils.settings import Settings, setting
 
 UNITS = ("words", "characters", "morphemes")
@@ -18,7 +19,11 @@ WORD = r"(?u)\b\w+\b"
 
 @dataclasses.dataclass(frozen=True)
 class BagOfWords(Settings):
-    """Settings of a bag of words."""
+    """Settings of a bag of words.
+
+    Raises:
+        InputError: for a setting out of its bounds, or `max_ngram` below `min_ngram`.
+    """
 
     unit: str = setting(
         "words", "Counted tokens; characters are n-grams within words.", choices=UNITS
@@ -32,6 +37,13 @@ class BagOfWords(Settings):
     min_documents: int = setting(1, "Documents that a term occurs in at least.", low=1)
     lowercase: bool = setting(True, "Fold capitals.")
     lsa_dim: int | None = setting(None, "Dimensions of latent semantic analysis, if given.", low=1)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.max_ngram < self.min_ngram:
+            raise InputError(
+                f"max_ngram={self.max_ngram} must be at least min_ngram={self.min_ngram}."
+            )
 
 
 def make_vectorizer(settings):

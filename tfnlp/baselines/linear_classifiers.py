@@ -13,6 +13,7 @@ from sklearn.svm import LinearSVC
 
 from tfnlp.baselines.bag_of_words import BagOfWords, make_vectorizer
 from tfnlp.utils.errors import InputError, unknown_name
+from tfnlp.utils.formatting import figure_name
 
 CLASSIFIERS = ("naive_bayes", "logistic_regression", "linear_svm")
 TIMED_TEXTS = 200
@@ -136,7 +137,7 @@ def compare_baselines(task, splits, bags=None, classifiers=CLASSIFIERS):
         for classifier in classifiers:
             model = LinearClassifier(classifier, bag).fit(train.texts, train.labels, train.pairs)
             scores = {
-                f"{name}_{key}": value
+                figure_name(name, key): value
                 for name, split in rest.items()
                 for key, value in _score(task, model, split).items()
             }

@@ -145,6 +145,8 @@ def _read_binary(path):
     words, rows, place = [], [], 0
     try:
         count, width = map(int, header.split())
+        if width < 1:
+            raise ValueError(f"{width} columns")
         for _ in range(count):
             space = data.index(b" ", place)
             words.append(data[place:space].lstrip(b"\n").decode())

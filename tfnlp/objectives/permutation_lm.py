@@ -49,6 +49,7 @@ class PermutationLM(Objective):
     loss_name: ClassVar[str] = "permutation_lm_loss"
 
     def __post_init__(self):
+        super().__post_init__()
         check_at_least(1, predict_one_in=self.predict_one_in, max_span=self.max_span)
         if self.memory:
             check_at_least(1, reuse_length=self.reuse_length)

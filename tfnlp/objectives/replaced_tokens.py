@@ -62,6 +62,7 @@ class ReplacedTokens(Objective):
     loss_name: ClassVar[str] = "replaced_tokens_loss"
 
     def __post_init__(self):
+        super().__post_init__()
         size, weight = self.generator_size, self.discriminator_weight
         if not weight > 0 or (size is not None and not 0 < size <= 1):
             raise InputError(

@@ -6,6 +6,7 @@ from tfnlp import baselines
 from tfnlp.tasks.task import Task
 from tfnlp.text.readers import check_label_names, check_positive_label
 from tfnlp.utils.errors import unknown_name
+from tfnlp.utils.formatting import figure_name
 
 SCORES = ("accuracy", "matthews", "macro_f1", "f1")
 
@@ -75,10 +76,9 @@ class Classification(Task):
         figures = {}
         for result in baselines.compare_baselines(self, splits) if self.linear else ():
             name = result.name.removeprefix("words ")
-            figures |= {
-                f"{split}_{name}_{self.monitor}": result.scores[f"{split}_{self.monitor}"]
-                for split in splits
-                if split != "train"
-            }
+            for split in splits:
+                if split != "train":
+                    score = result.scores[figure_name(split, self.monitor)]
+                    figures[figure_name(split, f"{name}_{self.monitor}")] = score
             figures |= {f"{name}_bytes": result.bytes, f"{name}_ms": result.milliseconds}
         return figures

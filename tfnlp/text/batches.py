@@ -17,7 +17,7 @@ POOL = 50
 IGNORED = -100
 
 
-@dataclasses.dataclass(eq=False)
+@dataclasses.dataclass(eq=False, repr=False)
 class LengthBatches(EpochBatches):
     """Padded batches of encodings and targets of similar length.
 

@@ -7,6 +7,7 @@ from tfnlp.checkpoints import save_model
 from tfnlp.training.resumable_fit import fit
 from tfnlp.training.run_folder import RunFolder
 from tfnlp.training.training_config import TrainingConfig
+from tfnlp.utils.formatting import figure_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,14 +41,6 @@ class Splits:
         devs = {name: data for name, data in parts.items() if name.startswith("dev_")}
         further_dev = {name.removeprefix("dev_"): data for name, data in devs.items()}
         return cls(parts["train"], parts.get("dev"), max_length, parts.get("test"), further_dev)
-
-
-def figure_name(split, figure):
-    """Return what a figure of a split is called: "dev_accuracy", "dev_NAME/accuracy".
-
-    Names of further dev sets have no slash, so that none of their figures has another's name.
-    """
-    return f"{split}/{figure}" if "_" in split else f"{split}_{figure}"
 
 
 @dataclasses.dataclass

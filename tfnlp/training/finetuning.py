@@ -15,7 +15,7 @@ from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.tasks.confusion_matrix import only_answer
 from tfnlp.text import Encodings, LengthBatches, load_tokenizer
 from tfnlp.training.adversarial import AdversarialRegularizer
-from tfnlp.training.experiment import Experiment, figure_name
+from tfnlp.training.experiment import Experiment
 from tfnlp.training.fingerprints import content_fingerprint
 from tfnlp.training.inference import evaluator, predict_batches, predictor
 from tfnlp.training.optimizer import compile_model
@@ -23,7 +23,7 @@ from tfnlp.training.run_report import write_report
 from tfnlp.training.trainer import FineTuner
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import write_json
-from tfnlp.utils.formatting import counted
+from tfnlp.utils.formatting import counted, figure_name
 
 
 @dataclasses.dataclass

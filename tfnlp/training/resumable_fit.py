@@ -357,7 +357,7 @@ class RunRecorder(keras.callbacks.Callback):
                 if math.isfinite(value):
                     tf.summary.scalar(key, value)
         self.events.flush()
-        shown = ", ".join(f"{key} {value:.4f}" for key, value in logs.items() if "rate" not in key)
+        shown = ", ".join(f"{k} {x:.4f}" for k, x in logs.items() if k != "learning_rate")
         if self.run.writes:
             tqdm.write(f"epoch {epoch}: {shown}")
 

@@ -42,8 +42,8 @@ def write_report(run, figures, labels=None, metric="accuracy", epoch="best", exa
         write_text(run.best / "README.md", _model_card(*card, folder, plot=False))
     for key, value in figures.items():
         logging.info("%s: %s", key, _text(value))
-        if key.endswith("_only_answer"):
-            split = key.removesuffix("_only_answer").replace("_", " ")
+        if key.endswith("only_answer"):
+            split = key.removesuffix("only_answer")[:-1].replace("_", " ")
             logging.warning(
                 "All of %s gets one answer, %s, though the right ones differ.", split, _text(value)
             )

@@ -13,7 +13,7 @@ from tfnlp.checkpoints import check_saves, load_model, save_model
 from tfnlp.checkpoints.tensors import write_tensors
 from tfnlp.models import check_lengths, check_vocabulary, config_of
 from tfnlp.quantization.fake_quantization import count_parameters
-from tfnlp.training.experiment import Experiment, figure_name
+from tfnlp.training.experiment import Experiment
 from tfnlp.training.fingerprints import content_fingerprint
 from tfnlp.training.optimizer import compile_model
 from tfnlp.training.pretraining import Evaluator
@@ -21,6 +21,7 @@ from tfnlp.training.run_report import write_report
 from tfnlp.training.trainer import Pretrainer
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import make_folder
+from tfnlp.utils.formatting import figure_name
 
 
 @dataclasses.dataclass

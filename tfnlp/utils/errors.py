@@ -26,11 +26,11 @@ def needs_extra(purpose, extra):
     """Name the extra of tfnlp that installs a package which the body cannot import.
 
     Raises:
-        InputError: if the body raises an ImportError.
+        InputError: if the body raises a ModuleNotFoundError.
     """
     try:
         yield
-    except ImportError as e:
+    except ModuleNotFoundError as e:  # other ImportErrors are of a package that is there
         raise InputError(f"{purpose} needs {e.name}: pip install 'tfnlp[{extra}]'.") from None
 
 

@@ -1,4 +1,12 @@
-"""Numbers with their nouns, such as "2,000 documents", and tables in plain text."""
+"""Numbers with their nouns, such as "2,000 documents", names of figures, and plain tables."""
+
+
+def figure_name(split, figure):
+    """Return what a figure of a split is called: "dev_accuracy", "dev_NAME/accuracy".
+
+    Names of further dev sets have no slash, so that none of their figures has another's name.
+    """
+    return f"{split}/{figure}" if "_" in split else f"{split}_{figure}"
 
 
 def counted(number, thing, things=None):

@@ -58,7 +58,7 @@ class DisentangledAttention(BaseAttention):
         ValueError: as `MultiHeadAttention` does, for unknown terms, and a table of other rows.
     """
 
-    OPTIONS = (*BaseAttention.OPTIONS, "embeddings_regularizer", "embeddings_constraint")
+    OPTIONS = BaseAttention.OPTIONS + EMBEDDINGS_OPTIONS
 
     def __init__(
         self,
@@ -72,7 +72,6 @@ class DisentangledAttention(BaseAttention):
         joint_projection=False,
         normalize_positions=False,
         position_dropout=0.0,
-        embeddings_initializer="uniform",
         layer_norm_epsilon=1e-7,
         **kwargs,
     ):

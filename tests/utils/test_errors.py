@@ -1,0 +1,18 @@
+"""Errors that name what a user can mend."""
+
+import pytest
+
+from tfnlp.utils.errors import InputError, needs_extra
+
+
+def test_a_package_that_is_absent_is_named_with_its_extra():
+    with pytest.raises(InputError) as error, needs_extra("The graph", "knowledge"):
+        import no_such_package  # noqa: F401
+    assert str(error.value) == "The graph needs no_such_package: pip install 'tfnlp[knowledge]'."
+
+
+def test_a_package_that_is_there_and_fails_tells_itself_why():
+    with pytest.raises(ImportError, match="built for another"), needs_extra("a", "b"):
+        raise ImportError("built for another version")
+    with pytest.raises(ImportError, match="cannot import name"), needs_extra("a", "b"):
+        from tfnlp.utils.errors import no_such_name  # noqa: F401
