@@ -30,6 +30,8 @@ def main():
         if not matches:
             raise InputError(f"checkpoints={pattern} is no folder; see what a run has kept.")
         folders += matches
+    if len(folders) < 2:
+        raise InputError(f"checkpoints={folders[0]} is one folder alone; give two or more.")
     checkpoints.average_folders(folders, FLAGS.output_dir)
     logging.info("The mean of %d models is in %s.", len(folders), FLAGS.output_dir)
 

@@ -116,6 +116,8 @@ class GeneralDistillation(Experiment):
                 "epochs are the best; give `keep_every`."
             )
         masking = self.data.masking
+        if self.task is not None and masking is None:
+            raise InputError("Masked tokens are to be predicted, but `masking` is None; give one.")
         check_cacheable(self.teacher.cache_dir, masking.share if masking else 0)
         check_terms(self.terms, self.teacher.model, self.model)
 
