@@ -53,6 +53,8 @@ def test_a_mean_of_kept_models_goes_on_by_another_schedule(folder, corpus, run, 
     assert "mean holds a model already; give another folder" in done.stderr
     for nothing in ("--checkpoints=nothing/*", f"--checkpoints={folder}/metrics.json*"):
         assert "is no folder" in run("average_checkpoints", nothing, mean, status=2).stderr
+    alone = f"--checkpoints={folder}/best"
+    assert "give two or more" in run("average_checkpoints", alone, mean, status=2).stderr
     flags = [f"--model_dir={tmp_path}/mean", *corpus, "--schedule=polynomial", "--max_steps=2"]
     flags += ["--decay_power=3", "--end_rate_share=0.1", f"--output_dir={tmp_path}/on"]
     run("finetune_classifier", *flags)
