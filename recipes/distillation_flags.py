@@ -84,7 +84,7 @@ def define_student_flags(num_layers, method):
         "its width.",
         1,
     )
-    flags.DEFINE_bool("bidirectional", None, "Read texts from both ends with a recurrent network.")
+    model_flags.define_direction_flag()
     model_flags.define_pooling_flags()
     flags.DEFINE_enum(
         "method",

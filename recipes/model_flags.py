@@ -62,7 +62,7 @@ def define_scratch_flags():
         "given.",
         1,
     )
-    flags.DEFINE_bool("bidirectional", None, "Read texts from both ends with a recurrent network.")
+    define_direction_flag()
     flags.DEFINE_integer(
         "predicted_words", None, "Words that an ELMo predicts; the 8000 commonest if not given.", 6
     )
@@ -84,6 +84,11 @@ def define_scratch_flags():
     flags.DEFINE_string(
         "vocabulary_text", None, "File of further texts to train the tokenizer on."
     )
+
+
+def define_direction_flag():
+    """Define the flag of the directions of a recurrent network."""
+    flags.DEFINE_bool("bidirectional", None, "Read texts from both ends with a recurrent network.")
 
 
 @group("Model from scratch")
