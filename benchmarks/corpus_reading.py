@@ -32,6 +32,8 @@ flags.DEFINE_integer("tokens", 5_000_000, "Tokens of each measurement, about.", 
 flags.mark_flags_as_required(["input", "tokenizer_dir"])
 
 BATCH_SIZE, MAX_LENGTH = 64, 128
+# Batches before a measurement, for all processes to have started.
+WARM_UP = 64
 
 
 def prepare(folder):
@@ -104,9 +106,10 @@ def objective_batches(tokenizer):
 
 
 def batch_rate(batches, clock):
-    """Return tokens per second of an epoch's first batches, after one to warm up."""
+    """Return tokens per second of an epoch's batches, after `WARM_UP`."""
     made = batches.epoch()
-    next(made)
+    for _ in range(WARM_UP):
+        next(made)
     tokens, start = 0, clock()
     for inputs, _ in itertools.islice(made, FLAGS.tokens // (BATCH_SIZE * MAX_LENGTH)):
         tokens += int(inputs["padding_mask"].sum())

@@ -5,12 +5,15 @@ import collections
 import concurrent.futures
 import multiprocessing
 import os
+import pickle
 import signal
 
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.native_notices import without_notices
 
-# Batches that are made ahead of the training by each process.
-AHEAD = 3
+# Batches that a process makes at a time, as handing over costs as much as making one, and how
+# many times as many each makes ahead of the training.
+TOGETHER, AHEAD = 4, 2
 
 
 class EpochBatches(abc.ABC):
@@ -87,16 +90,16 @@ def _made_by_processes(batches, epoch, skip):
         # Forked processes would inherit locks that TensorFlow's threads hold.
         multiprocessing.get_context("spawn"),
         _start_worker,
-        (batches, epoch),
+        (pickle.dumps(batches), epoch),
     )
-    waiting, numbers = collections.deque(), iter(range(skip, len(batches)))
+    waiting = collections.deque()
     try:
-        for number in numbers:
-            waiting.append(pool.submit(_make, number))
+        for start in range(skip, len(batches), TOGETHER):
+            waiting.append(pool.submit(_make, range(start, min(start + TOGETHER, len(batches)))))
             if len(waiting) == AHEAD * batches.processes:
-                yield waiting.popleft().result()
+                yield from waiting.popleft().result()
         while waiting:
-            yield waiting.popleft().result()
+            yield from waiting.popleft().result()
     except concurrent.futures.process.BrokenProcessPool:
         raise InputError(
             "A process that makes batches was killed, perhaps as memory ran out; resume with "
@@ -109,12 +112,14 @@ def _made_by_processes(batches, epoch, skip):
 _worker = {}
 
 
-def _start_worker(batches, epoch):
+def _start_worker(pickled, epoch):
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # the training's memory is its own
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the training stops this process
+    with without_notices():  # of TensorFlow, which the batches' modules import
+        batches = pickle.loads(pickled)
     batches.processes = 0
     _worker.update(batches=batches, epoch=epoch, plan=batches.plan(epoch))
 
 
-def _make(number):
-    return _worker["batches"].make(_worker["plan"], _worker["epoch"], number)
+def _make(numbers):
+    return [_worker["batches"].make(_worker["plan"], _worker["epoch"], n) for n in numbers]
