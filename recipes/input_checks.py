@@ -16,7 +16,7 @@ EXAMPLES = ("train", "dev", "further_dev", "test", "input", "texts", "corpus")
 FILES = {*EXAMPLES, "vocabulary_text", "calibration_text", "check_text", "golden"}
 FILES |= {"embeddings", "entity_vectors"}
 # Flags of a folder to load, or of a name on the Hub.
-MODELS = ("model_dir", "generator_dir", "tokenizer_dir")
+MODELS = ("model_dir", "generator_dir", "student_dir", "tokenizer_dir")
 # File flags of columns outside example files; --translation_column is of an output file.
 _FILES_OF_COLUMN = {
     "calibration_column": ("calibration_text",),
