@@ -201,7 +201,9 @@ def train_tfnlp(
         found = task.score(dev, dev_batches.encodings, predict(dev_batches))
         return {task.monitor: found[task.monitor]}
 
-    fit(trained, batches, config, run, lambda: None, monitor=task.monitor, evaluate=evaluate)
+    fit(
+        trained, batches, config, run, lambda folder: None, monitor=task.monitor, evaluate=evaluate
+    )
     return [metrics[task.monitor] for metrics in run.metrics()]
 
 

@@ -56,7 +56,7 @@ def trainer_of(batches, log_steps, folder):
     def train():
         epochs.append(1)
         options = {"epochs": len(epochs), "log_steps": log_steps, "checkpoint_steps": 10**6}
-        fit(trainer, batches, TrainingConfig(**options), run, lambda: None)
+        fit(trainer, batches, TrainingConfig(**options), run, lambda folder: None)
 
     return train, run
 

@@ -8,7 +8,7 @@ from absl import flags
 from recipes.command_line import recipe_flags
 from tfnlp import text
 from tfnlp.utils.errors import ColumnError, InputError
-from tfnlp.utils.hub import check_source
+from tfnlp.utils.hub import check_source, is_hub_name, is_kaggle_name
 
 FLAGS = flags.FLAGS
 # Flags of example files, and of all files; folder flags end in _dir.
@@ -35,7 +35,7 @@ def check_files():
     """Raise an InputError if a file or model of a flag does not exist, or a flag is an address."""
     for name in sorted(recipe_flags()):
         for path in _as_list(FLAGS[name].value) if name in FILES or name.endswith("_dir") else ():
-            if "://" in path:
+            if "://" in path and not (is_hub_name(path) or is_kaggle_name(path)):
                 raise InputError(
                     f"{name}={path} is an address; mount it as a folder, which all workers see at "
                     "the same path, and give that."

@@ -175,10 +175,10 @@ def check_family(families):
         )
     if FLAGS.packing == "masked":
         configs.check_packing(config)
-    check_memory(config)
+    check_memory_flag(config)
 
 
-def check_memory(config):
+def check_memory_flag(config):
     """Raise an InputError for --memory_length with a model that has none, or its state alone."""
     if FLAGS.memory_length and (config.recurrent or not config.has_memory):
         why = "goes on from its state" if config.recurrent else "has no memory"
@@ -199,7 +199,7 @@ def read_start(objective, entities):
         lambda: data_flags.read_documents(FLAGS.corpus), writes=FLAGS.objective == "causal_lm"
     )
     tokenizer = knowledge_flags.find_entities(tokenizer, entities)
-    check_memory(config)
+    check_memory_flag(config)
     if config.recurrent and FLAGS.objective == "causal_lm":
         # The memory of a recurrent network is its state.
         objective = dataclasses.replace(objective, memory=True)
@@ -218,7 +218,7 @@ def read_corpus(paths, tokenizer, weights=None):
     if weights is None:
         return objectives.open_corpus(paths, tokenizer, *reading)
     corpora = [objectives.open_corpus(path, tokenizer, *reading) for path in paths]
-    return objectives.MixedCorpus(corpora, weights)
+    return objectives.MixedCorpus(corpora, weights, FLAGS.seed)
 
 
 def main():

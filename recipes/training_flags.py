@@ -16,7 +16,7 @@ FLAGS = flags.FLAGS
 # Flags that do not affect the final weights, so that they may change when a run resumes.
 _NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test", "on_nan", "baseline"}
 _NOT_DECISIVE |= {"further_dev", "keep_every", "keep_best", "log_steps", "runner"}
-_NOT_DECISIVE |= {"pipeline_options"}
+_NOT_DECISIVE |= {"pipeline_options", "loader_processes"}
 # Flags of one schedule alone.
 _OF_SCHEDULES = {"decay_share": "wsd", "decay_power": "polynomial"}
 _published = {}  # by the names of --recipe
@@ -117,12 +117,8 @@ def training_config():
         _set_published(_published[FLAGS.recipe])
     if FLAGS.max_steps is not None:
         refuse_beside(("epochs",), f"max_steps={FLAGS.max_steps}, the length of the training")
-    if (
-        "warmup_share" in FLAGS
-        and FLAGS.warmup_steps is not None
-        and FLAGS["warmup_share"].present
-    ):
-        raise no_effect("warmup_share", "beside `warmup_steps`", "leave one out")
+    if "warmup_share" in FLAGS and FLAGS.warmup_steps is not None:
+        refuse_beside(("warmup_share",), "`warmup_steps`")
     for name, schedule in _OF_SCHEDULES.items():
         if FLAGS[name].present and FLAGS.schedule != schedule:
             raise no_effect(name, f"on schedule={FLAGS.schedule}", f"give schedule={schedule}")

@@ -144,13 +144,20 @@ class Distillation(FineTuning):
         losses = ", ".join(dict.fromkeys(term.name for term in phase.terms))
         logging.info("Training %d epochs on %s first.", phase.epochs, losses)
         self.trainer, batches = trainer, self.batches["train"]
-        config = dataclasses.replace(self.config, epochs=phase.epochs, max_steps=None, patience=0)
+        config = dataclasses.replace(
+            self.config,
+            epochs=phase.epochs,
+            max_steps=None,
+            patience=0,
+            keep_every=None,
+            keep_best=0,
+        )
         compile_model(config, trainer, len(batches))
         prints = self.fingerprints()
         with warnings.catch_warnings():
             # The head gets no gradients from layers; a later phase trains it.
             warnings.filterwarnings("ignore", "Gradients do not exist for variables")
-            fit(trainer, batches, config, folder, lambda: None, fingerprints=prints)
+            fit(trainer, batches, config, folder, lambda place: None, fingerprints=prints)
         plot_curves(folder.metrics(), folder.path / "curves.png", metric=None)
 
     def fingerprints(self):

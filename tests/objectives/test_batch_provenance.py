@@ -4,7 +4,7 @@ import numpy as np
 
 from tfnlp.corpora.corpus_preparation import CorpusSettings, prepare_corpus
 from tfnlp.objectives import CausalLM, MaskedLM, open_corpus
-from tfnlp.objectives.batch_provenance import describe_documents, read_documents
+from tfnlp.objectives.batch_provenance import batch_documents, describe_documents
 
 
 def test_what_a_batch_was_made_from(tokenizer, tmp_path):
@@ -17,7 +17,7 @@ def test_what_a_batch_was_made_from(tokenizer, tmp_path):
     prepare_corpus([tmp_path / "texts.txt"], tokenizer, folder, CorpusSettings("lines"))
     corpus = open_corpus(folder, tokenizer)
     batches = MaskedLM().batches(corpus, tokenizer, 4, 16)
-    read = read_documents(batches, 1, 2)
+    read = batch_documents(batches, 1, 2)
     assert read == sorted(batches.encodings.documents[batches.batch_indices(1)[2]])
     (shard,) = folder.glob("*.ids.npy")
     said = f"documents {', '.join(map(str, read))} of {shard}"
@@ -25,5 +25,5 @@ def test_what_a_batch_was_made_from(tokenizer, tmp_path):
     lanes = CausalLM(memory=True).batches(corpus, tokenizer, 2, 8)
     stream = lanes.stream(0)
     first = {int(stream.order[0]), int(stream.order[1])}
-    assert first <= set(read_documents(lanes, 0, 0))
-    assert len(read_documents(lanes, 0, 0)) < 8
+    assert first <= set(batch_documents(lanes, 0, 0))
+    assert len(batch_documents(lanes, 0, 0)) < 8

@@ -41,6 +41,22 @@ def test_documents_come_in_shares_by_weight(caplog):
     assert "are read 1, 5e+03 times in a pass, which so has 834 times their tokens" in message
 
 
+def test_a_part_of_a_repetition_is_cut_by_tokens(caplog):
+    caplog.set_level("INFO")
+    sizes = np.random.default_rng(0).lognormal(3, 1, 60).astype(int) + 1
+    unequal = Corpus.from_documents([[[i] * size] for i, size in enumerate(sizes)])
+    total = sizes.sum()
+    for seed in range(3):
+        mixed = MixedCorpus([unequal, make_corpus(1, 2 * total, 1000)], [3, 4], seed)
+        # 1.5 times the tokens, to within half of the longest document.
+        assert abs(mixed.token_counts[:-1].sum() - 1.5 * total) <= sizes.max() / 2
+    # Documents stay whole, and the log says how much is read.
+    caplog.clear()
+    mixed = MixedCorpus([make_corpus(1, 1000, 0), make_corpus(1, 1000, 1)], [3, 2])
+    assert mixed.token_counts.tolist() == [1000, 1000]
+    assert "are read 1, 1 times in a pass" in caplog.text
+
+
 def test_weights_are_part_of_the_fingerprint():
     corpora = [make_corpus(9, 4, 0), make_corpus(9, 4, 10)]
     prints = {MixedCorpus(corpora, w).fingerprint() for w in ([1, 1], [2, 1], [1, 2], None)}

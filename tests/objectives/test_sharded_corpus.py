@@ -118,12 +118,17 @@ def test_many_threads_and_few_mapped_files_read_the_same(prepared, monkeypatch):
     assert corpus._array.cache_info().currsize == 1
 
 
-def test_the_folder_stores_the_separator_of_documents(prepared, tmp_path):
+def test_the_folder_stores_the_separator_of_documents(prepared, tokenizer, tmp_path):
     """Flags do not count beside a prepared folder, nor in files with columns."""
     texts, table = prepared.parent / "texts.txt", tmp_path / "a.tsv.gz"
     table.write_bytes(b"")
+    rows = tmp_path / "rows.tsv"
+    rows.write_text("text\na good film\n")
+    prepare_corpus([rows], tokenizer, tmp_path / "rows")
     for paths, documents in (
         ([prepared], {"documents": "lines"}),
+        ([tmp_path / "rows"], {}),
+        ([tmp_path / "rows", prepared], {"documents": "lines"}),
         ([texts], {"documents": "files"}),
         ([table, texts], {"documents": "files"}),
         ([table], {}),

@@ -209,7 +209,7 @@ def resume(strategy):
             trained = FineTuner(model, TASKS["classification"])
             compile_model(config, trained, len(data))
         folder = RunFolder(folder, {})
-        fit(trained, data, config, folder, lambda: None, evaluate=evaluate)
+        fit(trained, data, config, folder, lambda best: None, evaluate=evaluate)
         lines = [{k: v for k, v in m.items() if k not in OF_A_RUN} for m in folder.steps()]
         return [w.numpy() for w in model.weights], metrics_of(folder), lines
 

@@ -88,7 +88,7 @@ def test_the_best_epoch_has_the_most_and_nan_never_counts(tmp_path):
             score = script.pop(0)
             return {} if score is None else {"val_x": score}
 
-        def save_best(saved=saved, script=script):
+        def save_best(folder, saved=saved, script=script):
             saved.append(3 - len(script))
 
         fit(model, batches, config, run, save_best, monitor="val_x", evaluate=evaluate)
@@ -112,7 +112,7 @@ def test_epochs_without_a_gain_use_up_the_patience(script, epochs, tmp_path):
         make_batches(25),
         config,
         run,
-        lambda: None,
+        lambda folder: None,
         monitor="val_x",
         evaluate=lambda: {"val_x": script.pop(0)},
     )
@@ -124,7 +124,7 @@ def test_patience_begins_once_a_compression_is_complete(tmp_path):
     config = TrainingConfig(epochs=9, batch_size=4, patience=2)
     run, model = RunFolder(tmp_path / "run", {}), tiny_model(config)
     model.compressor = types.SimpleNamespace(complete=lambda step: int(step) >= 21)
-    batches, save = make_batches(25), lambda: None
+    batches, save = make_batches(25), lambda folder: None
     fit(model, batches, config, run, save, monitor="val_x", evaluate=lambda: {"val_x": 0.5})
     assert len(run.metrics()) == 5
 
@@ -137,7 +137,7 @@ def test_a_loss_that_becomes_nan_stops_the_run_and_keeps_what_was_good(tmp_path)
         run = RunFolder(tmp_path / "run", {})
         model = tiny_model(config, BreaksAtStep(10))
         with pytest.raises(InputError, match=r"^At step 3 of epoch 2 the loss is nan \(.*keeps"):
-            fit(model, make_batches(25), config, run, lambda: saved.append(1))
+            fit(model, make_batches(25), config, run, lambda folder: saved.append(1))
         assert np.isnan(model.get_weights()[0]).all()
         assert saved == [1]
         assert len(strict_lines(run.metrics_path)) == 1
@@ -156,7 +156,7 @@ def test_weights_that_become_nan_are_never_saved(batch_size, tmp_path):
     batches = make_batches(25)
     batches.batch_size = batch_size
     with pytest.raises(InputError, match=message):
-        fit(model, batches, config, run, lambda: saved.append(1))
+        fit(model, batches, config, run, lambda folder: saved.append(1))
     assert saved == []
     assert not run.state_path.exists() and not run.metrics_path.exists()
 
@@ -168,7 +168,7 @@ def test_a_loss_scale_that_only_falls_ends_the_training(tmp_path):
     model = tiny_model(config, WithoutGradient())
     message = "^At step 1 of epoch 5 the gradients are not finite at a loss scale of 6e-05 "
     with pytest.raises(InputError, match=message):
-        fit(model, make_batches(25), config, RunFolder(tmp_path / "run", {}), lambda: None)
+        fit(model, make_batches(25), config, RunFolder(tmp_path / "run", {}), lambda folder: None)
 
 
 @pytest.mark.parametrize("options", [{"monitor": None, "evaluate": dict}, {}])
@@ -176,5 +176,5 @@ def test_patience_without_a_score_is_refused(options, tmp_path):
     config = TrainingConfig(epochs=5, batch_size=4, patience=1)
     run = RunFolder(tmp_path / "run", {})
     with pytest.raises(InputError, match=r"^patience=1 has no effect here"):
-        fit(tiny_model(config), make_batches(25), config, run, lambda: None, **options)
+        fit(tiny_model(config), make_batches(25), config, run, lambda folder: None, **options)
     assert not run.path.exists()

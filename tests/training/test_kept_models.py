@@ -45,10 +45,9 @@ def train(folder, text_config, stop_after=None, keep_every=5):
             batches,
             config,
             run,
-            lambda: save_model(model, run.best),
+            lambda place: save_model(model, place),
             monitor="val_x",
             evaluate=lambda: {"val_x": [0.0, 3.0, 1.0][len(run.metrics())]},
-            save_to=lambda place: save_model(model, place),
         )
     return run
 

@@ -47,7 +47,7 @@ def train(folder, tiny_config, config=CONFIG, stop_after=None, dev=True):
 
     options = {"monitor": "val_accuracy", "evaluate": evaluate} if dev else {}
     with killed_after(stop_after):
-        fit(trained, batches, config, run, lambda: save_model(model, run.best), **options)
+        fit(trained, batches, config, run, lambda folder: save_model(model, folder), **options)
     return model, run
 
 

@@ -26,7 +26,7 @@ def train(folder, epochs, stop_after=None, overwrite=False, seed=0):
     run = RunFolder(folder, {"epochs": epochs, "seed": seed}, overwrite)
     model, saved = tiny_model(config), []
 
-    def save_best():
+    def save_best(folder):
         saved.append(len(run.metrics()))
         if len(saved) == stop_after:
             raise KeyboardInterrupt

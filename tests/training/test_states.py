@@ -133,7 +133,7 @@ def test_changed_data_are_noticed_on_resuming(tmp_path):
             make_batches(25) if batches is None else batches,
             CONFIG,
             run,
-            lambda: None,
+            lambda folder: None,
             **{**kwargs, **changed},
         )
 

@@ -54,7 +54,7 @@ def train(folder, log_steps, stop_after=None):
     compile_model(config, trainer, len(batches))
     run = RunFolder(folder, {})
     with killed_after(stop_after):
-        fit(trainer, batches, config, run, lambda: None)
+        fit(trainer, batches, config, run, lambda folder: None)
     for line in run.steps():
         assert line["tokens_per_second"] > 0 and line["peak_memory_mb"] > 0
     different = ("time", *SPEED)

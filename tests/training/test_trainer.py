@@ -69,5 +69,5 @@ def test_a_metric_of_the_gradients_is_logged(parts, tiny_config, tmp_path):
     trainer = make_trainer(tiny_config, GradientNorms)
     trainer.accumulation_steps = parts
     run = RunFolder(tmp_path / "run", {})
-    fit(trainer, batches, CONFIG, run, lambda: None)
+    fit(trainer, batches, CONFIG, run, lambda folder: None)
     assert all(m["gradient_norm"] > 1e-3 for m in run.metrics())

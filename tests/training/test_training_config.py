@@ -48,7 +48,7 @@ def train(folder, text_config, config, stop_after=None, fixed_length=None, count
             train,
             config,
             run,
-            lambda: save_model(model, run.best),
+            lambda folder: save_model(model, folder),
             evaluate=lambda: {"val_loss": trained.evaluate(dev.dataset(), verbose=0)},
         )
     return trained, run

@@ -87,7 +87,7 @@ def train(strategy, folder, writes, config=CONFIG, kill_at=None, number=signal.S
         return {"val_loss": loss, "val_accuracy": float(accuracy)}
 
     options = {"monitor": "val_accuracy", "evaluate": evaluate}
-    fit(trained, data, config, run, lambda: run.best.mkdir(exist_ok=True), **options)
+    fit(trained, data, config, run, lambda best: best.mkdir(exist_ok=True), **options)
     return [w.numpy() for w in model.weights], metrics_of(run)
 
 

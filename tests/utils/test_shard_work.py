@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tests.beam import NO_BEAM
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import ColumnError, InputError
 from tfnlp.utils.shard_work import in_beam, in_processes
 
 
@@ -15,9 +15,15 @@ def load(folder):
     def make(item):
         if item == 3:
             raise InputError("item=3 is one too many; give fewer.")
+        if item == 4:
+            raise ColumnError("a.jsonl has no field 'text' in line 4.", "text")
         (folder / f"{item}").write_text(f"{item * item}")
 
     return make
+
+
+def fail_to_load(folder):
+    raise InputError(f"{folder} is damaged.")
 
 
 def kill(folder):
@@ -36,6 +42,12 @@ def test_every_item_is_done_and_errors_keep_their_sentence(place, tmp_path):
     with pytest.raises(InputError) as error:
         list(map_shards(work, [3]))
     assert str(error.value) == "item=3 is one too many; give fewer."
+    with pytest.raises(InputError) as error:
+        list(map_shards(work, [4]))
+    assert str(error.value) == "a.jsonl has no field 'text' in line 4."
+    with pytest.raises(InputError) as error:
+        list(map_shards(functools.partial(fail_to_load, tmp_path), [0, 1]))
+    assert str(error.value) == f"{tmp_path} is damaged."
 
 
 def test_a_killed_process_is_told(tmp_path):

@@ -29,7 +29,7 @@ class _RecordingCorpus:
         return record
 
 
-def read_documents(batches, epoch, number):
+def batch_documents(batches, epoch, number):
     """Return the indices of a batch's documents, ascending, by building it once more.
 
     Its rows alone do not tell them: lanes of a stream, pairs and packed segments read others too.
@@ -44,8 +44,8 @@ def read_documents(batches, epoch, number):
 
 
 def describe_documents(batches, epoch, number):
-    """Return the documents of a batch, and their shards, as text; see `read_documents`."""
-    documents, corpus = read_documents(batches, epoch, number), _corpus_of(batches)
+    """Return the documents of a batch, and their shards, as text; see `batch_documents`."""
+    documents, corpus = batch_documents(batches, epoch, number), _corpus_of(batches)
     text = f"documents {_first(documents)}"
     if hasattr(corpus, "shard"):
         text += f" of {_first(dict.fromkeys(map(corpus.shard, documents)))}"

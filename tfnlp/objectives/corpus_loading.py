@@ -65,18 +65,17 @@ def reading_settings(paths, documents, max_length):
     Arguments are as in `open_corpus`; `max_length` tokens are read together.
 
     Returns:
-        A dict of `max_length` and `documents`; for a prepared folder, the `documents` setting of
-        its preparation. There is no `documents` if all files have columns, where each row is a
-        document.
+        A dict of `max_length` and `documents`; for prepared folders, the `documents` setting of
+        the first one's preparation that splits texts. There is no `documents` if all files have
+        columns, where each row is a document.
     """
-    if folders := [path for path in paths if pathlib.Path(path).is_dir()]:
-        manifest = read_manifest(folders[0])
-        documents = manifest["settings"]["documents"]
-        files = [pathlib.Path(path) for path, _ in manifest["files"]]
-    else:
-        files = find_files(paths)
-    settings = {"max_length": max_length}
-    return settings if all(map(has_columns, files)) else settings | {"documents": documents}
+    folders = [path for path in paths if pathlib.Path(path).is_dir()]
+    read = [
+        (manifest["settings"]["documents"], [pathlib.Path(path) for path, _ in manifest["files"]])
+        for manifest in map(read_manifest, folders)
+    ] or [(documents, find_files(paths))]
+    split = [how for how, files in read if not all(map(has_columns, files))]
+    return {"max_length": max_length} | ({"documents": split[0]} if split else {})
 
 
 def corpus_of(texts, tokenizer, sentences="split", source="The corpus"):

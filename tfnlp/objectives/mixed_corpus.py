@@ -14,7 +14,7 @@ class MixedCorpus:
 
     With weights corpus i contributes a share w_i / sum(w) of the tokens: the corpus that lasts
     longest is read once, the documents of the others are repeated, and what is left of a
-    repetition is drawn at random.
+    repetition is drawn at random. Documents stay whole, so that shares are as near as they allow.
 
     Args:
         corpora: see `Corpus`; all of one tokenizer.
@@ -26,23 +26,23 @@ class MixedCorpus:
         self.corpora = corpora
         tokens = np.array([corpus.token_counts.sum() for corpus in corpora], "float64")
         repeats = np.asarray(tokens if weights is None else weights, "float64") / tokens
-        repeats /= repeats.min()
-        passes = (repeats * tokens).sum() / tokens.sum()
+        rng = np.random.default_rng(seed)
+        documents = [
+            _repeated(corpus.token_counts, times, rng)
+            for corpus, times in zip(corpora, repeats / repeats.min(), strict=True)
+        ]
+        self._documents = np.concatenate(documents)
+        self._numbers = np.repeat(np.arange(len(corpora)), list(map(len, documents)))
+        read = np.bincount(self._numbers, self.token_counts, len(corpora))
+        passes = read.sum() / tokens.sum()
         if weights is not None:
             log = logging.warning if passes > MANY_PASSES else logging.info
             log(
                 "By their weights the corpora are read %s times in a pass, which so has %.3g "
                 "times their tokens; `steps_per_epoch` parts it.",
-                ", ".join(f"{times:.3g}" for times in repeats),
+                ", ".join(f"{times:.3g}" for times in read / tokens),
                 passes,
             )
-        rng = np.random.default_rng(seed)
-        documents = [
-            _repeated(len(corpus), times, rng)
-            for corpus, times in zip(corpora, repeats, strict=True)
-        ]
-        self._documents = np.concatenate(documents)
-        self._corpora = np.repeat(np.arange(len(corpora)), list(map(len, documents)))
 
     def __len__(self):
         """Return the number of documents."""
@@ -82,22 +82,24 @@ class MixedCorpus:
         """Return a SHA-256 of all ids, boundaries and repetitions."""
         digest = hashlib.sha256(" ".join(c.fingerprint() for c in self.corpora).encode())
         digest.update(np.ascontiguousarray(self._documents))
-        digest.update(np.ascontiguousarray(self._corpora))
+        digest.update(np.ascontiguousarray(self._numbers))
         return digest.hexdigest()
 
     def _place(self, index):
         if not 0 <= index < len(self):
             raise IndexError(f"document {index} of {len(self)}")
-        return self.corpora[self._corpora[index]], int(self._documents[index])
+        return self.corpora[self._numbers[index]], int(self._documents[index])
 
     def _gather(self, name):
         counts = [getattr(corpus, name) for corpus in self.corpora]
         firsts = np.cumsum([0, *map(len, counts[:-1])])
-        return np.concatenate(counts)[firsts[self._corpora] + self._documents]
+        return np.concatenate(counts)[firsts[self._numbers] + self._documents]
 
 
-def _repeated(count, times, rng):
-    """Return the numbers of `count` documents, each `times` times on average."""
-    whole = int(times + 1e-9)
-    rest = rng.permutation(count)[: round((times - whole) * count)]
-    return np.concatenate([np.tile(np.arange(count), whole), np.sort(rest)])
+def _repeated(token_counts, times, rng):
+    """Return numbers of documents whose tokens are `times` those of all, nearly."""
+    count, whole = len(token_counts), int(times + 1e-9)
+    order = rng.permutation(count)
+    sums = np.cumsum(np.append(0, token_counts[order]))
+    drawn = np.abs(sums - (times - whole) * sums[-1]).argmin()
+    return np.concatenate([np.tile(np.arange(count), whole), np.sort(order[:drawn])])

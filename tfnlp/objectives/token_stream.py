@@ -55,8 +55,9 @@ class TokenStream:
 
     def document_starts(self, start, stop):
         """Return where documents begin strictly between two positions: at the end token before."""
-        starts = self._stops - (self.end_token_id is not None)
-        return starts[(starts > start) & (starts < stop)]
+        shift = self.end_token_id is not None
+        first = np.searchsorted(self._stops, start + shift, "right")
+        return self._stops[first : np.searchsorted(self._stops, stop + shift)] - shift
 
     def borders(self, start, stop):
         """Return the sentence starts strictly between `start` and `stop`, ascending."""
@@ -202,7 +203,7 @@ class StreamBatches(EpochBatches):
         def spec(x):
             return tf.TensorSpec((None, *x.shape[1:]), x.dtype)
 
-        return tf.nest.map_structure(spec, next(self.epoch()))
+        return tf.nest.map_structure(spec, self.make(self.plan(0), 0, 0))
 
     def fingerprint(self):
         """Return a SHA-256 of all that determines the batches of every epoch."""

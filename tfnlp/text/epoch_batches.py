@@ -2,18 +2,15 @@
 
 import abc
 import collections
-import concurrent.futures
-import multiprocessing
-import os
-import pickle
-import signal
+import functools
 
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.native_notices import without_notices
+from tfnlp.utils.worker_pool import worker_pool
 
-# Batches that a process makes at a time, as handing over costs as much as making one, and how
-# many times as many each makes ahead of the training.
-TOGETHER, AHEAD = 4, 2
+# Batches that a process makes at a time, as handing one over costs as much as making it.
+TOGETHER = 4
+# Such groups that are made ahead of the training for each process.
+AHEAD = 2
 
 
 class EpochBatches(abc.ABC):
@@ -85,41 +82,18 @@ class EpochBatches(abc.ABC):
 
 def _made_by_processes(batches, epoch, skip):
     """Yield the batches of an epoch, in order, made by `batches.processes` processes."""
-    pool = concurrent.futures.ProcessPoolExecutor(
-        batches.processes,
-        # Forked processes would inherit locks that TensorFlow's threads hold.
-        multiprocessing.get_context("spawn"),
-        _start_worker,
-        (pickle.dumps(batches), epoch),
-    )
-    waiting = collections.deque()
-    try:
+    processes, waiting = batches.processes, collections.deque()
+    advice = f"resume with fewer than loader_processes={processes}"
+    with worker_pool(processes, functools.partial(_maker, batches, epoch), advice) as give:
         for start in range(skip, len(batches), TOGETHER):
-            waiting.append(pool.submit(_make, range(start, min(start + TOGETHER, len(batches)))))
-            if len(waiting) == AHEAD * batches.processes:
+            waiting.append(give(range(start, min(start + TOGETHER, len(batches)))))
+            if len(waiting) == AHEAD * processes:
                 yield from waiting.popleft().result()
         while waiting:
             yield from waiting.popleft().result()
-    except concurrent.futures.process.BrokenProcessPool:
-        raise InputError(
-            "A process that makes batches was killed, perhaps as memory ran out; resume with "
-            f"fewer than loader_processes={batches.processes}."
-        ) from None
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
 
 
-_worker = {}
-
-
-def _start_worker(pickled, epoch):
-    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # the training's memory is its own
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the training stops this process
-    with without_notices():  # of TensorFlow, which the batches' modules import
-        batches = pickle.loads(pickled)
-    batches.processes = 0
-    _worker.update(batches=batches, epoch=epoch, plan=batches.plan(epoch))
-
-
-def _make(numbers):
-    return [_worker["batches"].make(_worker["plan"], _worker["epoch"], n) for n in numbers]
+def _maker(batches, epoch):
+    """Return a function that makes the batches of an epoch by their numbers, a list."""
+    plan = batches.plan(epoch)
+    return lambda numbers: [batches.make(plan, epoch, number) for number in numbers]

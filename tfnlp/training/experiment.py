@@ -107,13 +107,12 @@ class Experiment(abc.ABC):
             self.batches["train"],
             self.config,
             self.run,
-            lambda: self.save(self.run.best),
+            self.save,
             monitor=self.monitor,
             evaluate=self.evaluate_dev,
             fingerprints=self.fingerprints(),
             on_nan=self.on_nan,
             describe_batch=self.describe_batch,
-            save_to=self.save,
         )
 
     def evaluate_dev(self):

@@ -129,7 +129,7 @@ def encode_splits(task, tokenizer, splits, config, max_length):
     Args:
         task: see `tfnlp.tasks`.
         tokenizer: of the model.
-        splits: {name: examples}; "train" is shuffled, and splits of None are skipped.
+        splits: {name: examples}; "train" is shuffled.
         config: a `TrainingConfig`.
         max_length: the longest input in tokens.
 
@@ -138,8 +138,6 @@ def encode_splits(task, tokenizer, splits, config, max_length):
     """
     batches = {}
     for name, examples in splits.items():
-        if examples is None:
-            continue
         options = {"batch_size": config.batch_size, "seed": config.seed}
         if name == "train":
             options["shuffle"] = True
@@ -220,7 +218,7 @@ def baseline_scores(task, splits):
     return {
         figure_name(name, f"baseline_{key}"): value
         for name, examples in splits.items()
-        if name != "train" and examples is not None
+        if name != "train"
         for key, value in task.baseline(examples).items()
     }
 

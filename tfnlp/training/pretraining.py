@@ -60,11 +60,6 @@ class Pretraining(Experiment):
     def first_model(self):
         return next(iter(self.model.values()))
 
-    @property
-    def memory(self):
-        """True if the model remembers the last batch, in a lane for each row."""
-        return self.task.memory
-
     def check(self):
         for model in self.model.values():
             check_vocabulary(self.tokenizer, model)
@@ -74,7 +69,7 @@ class Pretraining(Experiment):
                 f"keep_best={self.config.keep_best} needs a `dev`, whose loss says which epochs "
                 "are the best; give one, or `keep_every`."
             )
-        if self.memory and self.config.accumulation_steps > 1:
+        if self.task.memory and self.config.accumulation_steps > 1:
             raise InputError(
                 f"accumulation_steps={self.config.accumulation_steps} does not go with a memory, "
                 "whose lanes continue from batch to batch; give a smaller batch_size instead."
@@ -107,7 +102,7 @@ class Pretraining(Experiment):
     def build(self):
         self.task.initialise_head(self.first_model, self.passes)
         models = self.model if len(self.model) > 1 else self.first_model
-        lanes = {"batch_size": self.config.batch_size} if self.memory else {}
+        lanes = {"batch_size": self.config.batch_size} if self.task.memory else {}
         trainer = Pretrainer(self.task, self.task.trained(models, **lanes))
         compile_model(self.config, trainer, len(self.batches["train"]))
         devs = {name: x for name, x in self.batches.items() if name.startswith("dev")}

@@ -39,7 +39,7 @@ MOST_IN_A_ROW = 10
 LEAST_LOSS_SCALE = 1e-4
 
 
-def fit(model, batches, config, run, save_best, **options):
+def fit(model, batches, config, run, save_model, **options):
     """Train a compiled model, or resume a killed run of the same folder.
 
     A resumed run ends with the same weights as an uninterrupted one. The state holds weights,
@@ -48,11 +48,12 @@ def fit(model, batches, config, run, save_best, **options):
 
     Args:
         model: a compiled `keras.Model`.
-        batches: the `LengthBatches` to train on.
+        batches: the `EpochBatches` to train on.
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to.
-        save_best: function without arguments, called after each epoch that is the best so far.
-        options: `monitor`, `evaluate`, `fingerprints`, `on_nan`, `describe_batch` and `save_to` of
+        save_model: function that writes the model to a folder, such as `run.best` after each epoch
+            that is the best so far.
+        options: `monitor`, `evaluate`, `fingerprints`, `on_nan` and `describe_batch` of
             `RunRecorder`.
 
     Raises:
@@ -65,7 +66,7 @@ def fit(model, batches, config, run, save_best, **options):
             is lost.
         KeyboardInterrupt: on SIGINT or SIGTERM, after the current step, with the state saved.
     """
-    recorder = RunRecorder(batches, config, run, save_best, **options)
+    recorder = RunRecorder(batches, config, run, save_model, **options)
     if config.patience and None in (recorder.monitor, recorder.evaluate):
         raise InputError(
             f"patience={config.patience} has no effect here, where the last epoch is kept and no "
@@ -128,7 +129,7 @@ class RunRecorder(keras.callbacks.Callback):
     """Callback that updates the run folder, shows progress, and stops the training.
 
     Args:
-        batches, config, run, save_best: as in `fit`.
+        batches, config, run, save_model: as in `fit`.
         monitor: the metric that is highest in the best epoch; without it, each epoch counts as the
             best. An epoch with a non-finite value (NaN) is never the best, but the first epoch is
             always saved.
@@ -140,8 +141,6 @@ class RunRecorder(keras.callbacks.Callback):
             skips such updates (`tfnlp.training.non_finite_steps`).
         describe_batch: function from an epoch and a batch's number in it, both from 0, to a
             description of the batch's sources, or None; None for no description.
-        save_to: function that writes the model to a folder, for `keep_every` and `keep_best`,
-            which have no effect without it.
 
     Attributes:
         progress: the finished epochs, the finished steps within the epoch, and what else a resumed
@@ -152,13 +151,12 @@ class RunRecorder(keras.callbacks.Callback):
     batches: object
     config: TrainingConfig
     run: RunFolder
-    save_best: Callable
+    save_model: Callable
     monitor: str | None = None
     evaluate: Callable | None = None
     fingerprints: dict = dataclasses.field(default_factory=dict)
     on_nan: str = "stop"
     describe_batch: Callable | None = None
-    save_to: Callable | None = None
 
     def __post_init__(self):
         super().__init__()
@@ -169,8 +167,8 @@ class RunRecorder(keras.callbacks.Callback):
         self.kept = KeptModels(
             self.run.checkpoints,
             self.write_checkpoint,
-            self.config.keep_every if self.save_to else None,
-            self.config.keep_best if self.save_to else 0,
+            self.config.keep_every,
+            self.config.keep_best,
         )
         self.signal = None
         self.interrupted = False
@@ -305,7 +303,7 @@ class RunRecorder(keras.callbacks.Callback):
         """Write the model, or the averages of its weights, to a folder."""
         if self.run.writes:
             with averaged_weights(self.model):
-                self.save_to(folder)
+                self.save_model(folder)
 
     def finish_epoch(self):
         """End an epoch whose steps were complete when the run was killed."""
@@ -335,9 +333,8 @@ class RunRecorder(keras.callbacks.Callback):
             self.progress |= {"best": score, "waited": 0}
         else:
             self.progress["waited"] += complete
-        if (is_best or epoch == 0) and self.run.writes:
-            with averaged_weights(self.model):
-                self.save_best()
+        if is_best or epoch == 0:
+            self.write_checkpoint(self.run.best)
         rank = -logs["val_loss"] if self.monitor is None and "val_loss" in logs else score
         if self.kept.best and complete and rank is not None and math.isfinite(rank):
             earlier = self.progress.get("kept", {})

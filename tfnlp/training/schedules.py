@@ -26,8 +26,6 @@ class _Warmup(keras.optimizers.schedules.LearningRateSchedule):
         InputError: if there is more warm-up than training.
     """
 
-    fields = ("peak", "total_steps", "warmup_steps", "end_share")
-
     def __init__(self, peak, total_steps, warmup_steps=0, end_share=0.0):
         if warmup_steps > total_steps:
             raise InputError(
@@ -56,7 +54,7 @@ class _Warmup(keras.optimizers.schedules.LearningRateSchedule):
         return ops.clip((step - self.warmup_steps) / steps, 0.0, 1.0)
 
     def get_config(self):
-        return {name: vars(self)[name] for name in self.fields}
+        return dict(vars(self))
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -83,8 +81,6 @@ class WarmupPolynomialDecay(_Warmup):
         power: the exponent; 1 for a linear decay.
     """
 
-    fields = (*_Warmup.fields, "power")
-
     def __init__(self, *args, power=2.0, **kwargs):
         super().__init__(*args, **kwargs)
         self.power = power
@@ -106,8 +102,6 @@ class WarmupStableDecay(_Warmup):
     Raises:
         InputError: if warm-up and decay have more steps than the training.
     """
-
-    fields = (*_Warmup.fields, "decay_steps")
 
     def __init__(self, *args, decay_steps, **kwargs):
         super().__init__(*args, **kwargs)

@@ -102,7 +102,7 @@ class MatrixProducts:
     """
 
     def __init__(self, model):
-        layers = list({id(layer): layer for layer in model._flatten_layers()}.values())
+        layers = list(model._flatten_layers())
         uses = {
             x.path: x.num_layers / len(x.blocks) for x in layers if isinstance(x, SharedEncoder)
         }

@@ -20,6 +20,9 @@ class ColumnError(InputError):
         super().__init__(message)
         self.column = column
 
+    def __reduce__(self):  # by default an exception is unpickled from its message alone
+        return type(self), (str(self), self.column)
+
 
 @contextlib.contextmanager
 def needs_extra(purpose, extra):

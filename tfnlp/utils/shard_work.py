@@ -5,17 +5,12 @@ the function that it returns is called with each item. It writes files, and retu
 files of an item depend on the item alone, so that they are the same whoever writes them.
 """
 
-import concurrent.futures
 import logging
-import multiprocessing
-import multiprocessing.connection
-import os
 import re
-import signal
-import threading
 
 from tfnlp.utils.errors import InputError, needs_extra
 from tfnlp.utils.progress import progress_bar
+from tfnlp.utils.worker_pool import worker_pool
 
 
 def run_shards(load, items, name, map_shards=None, done=0):
@@ -53,20 +48,13 @@ def in_processes(processes):
     if processes == 1:
         return in_this_process
 
+    advice = f"call again to resume, with fewer than processes={processes} to use less memory"
+
     def map_shards(load, items):
-        # Forked processes would inherit locks that the caller's threads hold.
-        pool = concurrent.futures.ProcessPoolExecutor(
-            processes, multiprocessing.get_context("spawn"), _start_worker, (load,)
-        )
-        try:
-            yield from pool.map(_work, items)
-        except concurrent.futures.process.BrokenProcessPool:
-            raise InputError(
-                "A worker process was killed, perhaps as memory ran out; call again to resume, "
-                f"with fewer than processes={processes} to use less memory."
-            ) from None
-        finally:
-            pool.shutdown(cancel_futures=True)
+        with worker_pool(processes, load, advice) as give:
+            for item, work in [(item, give(item)) for item in items]:
+                work.result()
+                yield item
 
     return map_shards
 
@@ -110,31 +98,10 @@ def in_beam(runner, options=()):
         except Exception as e:
             # Beam adds the stage to a worker's error, and from another process the traceback.
             text = f"InputError: {e}" if isinstance(e, InputError) else str(e)
-            message = re.search(r"InputError: (.*?)(?: \[while running|\n|$)", text)
+            message = re.search(r"(?:Input|Column)Error: (.*?)(?: \[while running|\n|$)", text)
             if message is None:
                 raise
             raise InputError(message[1]) from None
         yield from items
 
     return map_shards
-
-
-_worker = {}
-
-
-def _start_worker(load):
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # each process has one core
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process stops this one
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    _worker["make"] = load()
-
-
-def _work(item):
-    _worker["make"](item)
-    return item
-
-
-def _end_with_parent():
-    """Exit when the parent process ends, as a killed parent cannot stop its children."""
-    multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
-    os._exit(1)
