@@ -19,7 +19,7 @@ def average_folders(folders, output):
     Config, tokenizer and labels are copied from it.
 
     Args:
-        folders: of models that `save_model` wrote, two or more.
+        folders: of models that `save_model` wrote.
         output: the folder to write; no model may be in it.
 
     Raises:

@@ -50,7 +50,7 @@ RUN_FILES = {
     TOKENIZER: MODEL,
     "generator": MODEL,
     "averaged": MODEL,
-    "recent": ("epoch_*.safetensors",),
+    "recent/*": MODEL,
     "events": ("events.out.tfevents.*",),
 }
 # End time and duration of an epoch, which differ between runs.
@@ -75,7 +75,7 @@ class RunFolder:
     | `intermediate/` | the same of the first of two phases |
     | `generator/` | beside `best/`, another model that was trained with it |
     | `averaged/` | beside `best/`, the mean of the weights after the last epochs |
-    | `recent/` | the weights that it is the mean of |
+    | `recent/` | Hugging Face folders of the models that it is the mean of |
     | `tokenizer/` | the tokenizer, if the run learned one |
     | `bad_batch.npz` | the batch at which the loss was not finite |
 

@@ -2,15 +2,12 @@
 
 import dataclasses
 import math
-import pathlib
+import shutil
 from collections.abc import Callable
 
-import numpy as np
-import safetensors
 from absl import logging
 
-from tfnlp.checkpoints import check_saves, load_model, save_model
-from tfnlp.checkpoints.tensors import write_tensors
+from tfnlp.checkpoints import average_folders, check_saves, load_model
 from tfnlp.models import check_lengths, check_vocabulary, config_of
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.training.experiment import Experiment
@@ -19,8 +16,7 @@ from tfnlp.training.optimizer import compile_model
 from tfnlp.training.pretraining import Evaluator
 from tfnlp.training.run_report import write_report
 from tfnlp.training.trainer import Pretrainer
-from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import make_folder
+from tfnlp.training.workers import wait_for_all
 from tfnlp.utils.formatting import figure_name
 
 
@@ -29,17 +25,18 @@ class TranslatorTraining(Experiment):
     """The training of a translator, which keeps the epoch with the lowest perplexity on dev.
 
     `run.best` is the folder of that epoch; `run.averaged` that of the mean of the last epochs'
-    weights, if requested, whose figures begin with "averaged_".
+    weights (Vaswani et al. 2017, section 6.1), if requested, whose figures begin with
+    "averaged_".
 
     Args:
         task: a `Translation`.
-        model: with the head "sequence_to_sequence"; it ends with the last epoch's weights, or
-            their mean.
+        model: with the head "sequence_to_sequence"; it ends with the last epoch's weights.
         tokenizer: of both languages, or a `MarianTokenizer` pair; saved in the run's folders.
         data: `Splits` of `ParallelTexts`; `max_length` counts the end token.
         config, run: as in `Experiment`.
         max_tokens: the most tokens of a batch, as `TranslationBatches` counts them.
-        average_epochs: n, number of last epochs whose weights are averaged; 0 for none.
+        average_epochs: n, number of last epochs whose weights are averaged, all if there are
+            fewer; 0 for none.
         sample: function from model and batches to a model of the same weights and the batches to
             fit it on, such as for scheduled sampling; None to use them unchanged.
         score: function from a model and a prefix to a dict of final figures; None for none.
@@ -85,13 +82,18 @@ class TranslatorTraining(Experiment):
         trainer = Pretrainer(self.task, fitted)
         compile_model(self.config, trainer, len(self.pairs))
         self._measure_split = self._measurer(self.model)
-        self.recent = RecentWeights(self.run.path / "recent", self.average_epochs)
         return trainer
 
     def evaluate_dev(self):
         if self.average_epochs and self.run.writes:
-            self.recent.keep(len(self.run.metrics()) + 1, self.model)
+            epoch = len(self.run.metrics()) + 1
+            self.save(self._after(epoch))
+            shutil.rmtree(self._after(epoch - self.average_epochs), ignore_errors=True)
         return super().evaluate_dev()
+
+    def _after(self, epoch):
+        """Return the folder of the weights after an epoch, counted from 1."""
+        return self.run.path / "recent" / f"epoch_{epoch}"
 
     def measure(self, name):
         return self._measure_split(name)
@@ -125,10 +127,13 @@ class TranslatorTraining(Experiment):
         }
         figures |= self._figures_of(load_model(self.run.best, self.task.head), "")
         if self.average_epochs:
-            self.recent.load_mean(self.model, epochs)
             if self.run.writes:
-                save_model(self.model, self.run.averaged, tokenizer=self.tokenizer)
-            figures |= self._figures_of(self.model, "averaged_")
+                shutil.rmtree(self.run.averaged, ignore_errors=True)
+                recent = range(max(epochs - self.average_epochs, 0) + 1, epochs + 1)
+                average_folders([*map(self._after, recent)], self.run.averaged)
+            wait_for_all(self.trainer.distribute_strategy)
+            averaged = load_model(self.run.averaged, self.task.head)
+            figures |= self._figures_of(averaged, "averaged_")
         return figures
 
     def _figures_of(self, model, prefix):
@@ -142,53 +147,3 @@ class TranslatorTraining(Experiment):
     def report(self, figures):
         counts = {name: len(texts) for name, texts in self.data.parts().items()}
         write_report(self.run, figures, metric="perplexity", examples=counts)
-
-
-class RecentWeights:
-    """Weights after each of the last epochs, in files of a folder, and their mean.
-
-    Vaswani et al. 2017, section 6.1.
-
-    Args:
-        folder: of the files `epoch_1.safetensors`, ...; created if missing.
-        count: n, number of epochs to keep.
-    """
-
-    def __init__(self, folder, count):
-        self.folder, self.count = pathlib.Path(folder), count
-
-    def keep(self, epoch, model):
-        """Write the weights after an epoch, counted from 1, and delete files of older epochs."""
-        make_folder(self.folder)
-        arrays = {variable.path: np.asarray(variable) for variable in model.weights}
-        write_tensors(self._path(epoch), arrays)
-        for path in self.folder.glob("epoch_*.safetensors"):
-            if not epoch - self.count < int(path.stem.removeprefix("epoch_")) <= epoch:
-                path.unlink()
-
-    def load_mean(self, model, epoch):
-        """Set a model's weights to the mean over the n epochs that end with `epoch`.
-
-        With fewer epochs than n it is the mean of all.
-
-        Raises:
-            InputError: if the file of an epoch is missing or broken.
-        """
-        epochs = range(max(epoch - self.count, 0) + 1, epoch + 1)
-        sums = {variable.path: 0.0 for variable in model.weights}
-        for number in epochs:
-            path = self._path(number)
-            try:
-                with safetensors.safe_open(str(path), framework="numpy") as file:
-                    for name in sums:
-                        sums[name] = sums[name] + file.get_tensor(name).astype("float64")
-            except (safetensors.SafetensorError, OSError) as e:
-                raise InputError(
-                    f"{path}, of the mean over {len(epochs)} epochs, cannot be read ({e}); start "
-                    "the run anew by `overwrite`, or without the mean in another folder."
-                ) from None
-        for variable in model.weights:
-            variable.assign(sums[variable.path] / len(epochs))
-
-    def _path(self, epoch):
-        return self.folder / f"epoch_{epoch}.safetensors"
