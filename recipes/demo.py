@@ -60,12 +60,14 @@ def run_road(folder, run):
     """
     teacher, student, file = folder / "teacher", folder / "student", folder / "model.tflite"
     *splits, test = (f"--{name}={folder / 'data' / name}.tsv" for name in ("train", "dev", "test"))
-    steps = ["--learning_rate=2e-4", "--checkpoint_steps=50"]
-    flags = [f"--model_dir={folder / 'MiniLM-L6'}", *splits, "--epochs=1", *steps]
+    saves = "--checkpoint_steps=50"
+    flags = [f"--model_dir={folder / 'MiniLM-L6'}", *splits, "--epochs=1", saves]
+    flags.append("--learning_rate=2e-4")
     title = "A teacher: MiniLM-L6 learns what people think of a sentence"
     run(title, "finetune_classifier", [*flags, f"--output_dir={teacher}"])
     flags = [f"--teacher_dir={teacher / 'best'}", *splits, test, "--num_layers=3", "--epochs=2"]
-    flags += [*steps, f"--cache_dir={folder / 'teacher_outputs'}", f"--output_dir={student}"]
+    flags += ["--batch_size=64", "--learning_rate=4e-4", saves]
+    flags += [f"--cache_dir={folder / 'teacher_outputs'}", f"--output_dir={student}"]
     title = "A student: half of the teacher's layers learn from its answers"
     run(title, "distill_classifier", flags)
     print_table(_measured(folder, run))

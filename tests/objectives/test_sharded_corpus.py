@@ -123,7 +123,7 @@ def test_the_folder_stores_the_separator_of_documents(prepared, tokenizer, tmp_p
     texts, table = prepared.parent / "texts.txt", tmp_path / "a.tsv.gz"
     table.write_bytes(b"")
     rows = tmp_path / "rows.tsv"
-    rows.write_text("text\na good film\n")
+    rows.write_text("sentence\na good film\n")
     prepare_corpus([rows], tokenizer, tmp_path / "rows")
     for paths, documents in (
         ([prepared], {"documents": "lines"}),

@@ -71,9 +71,7 @@ def train(folder, config, settings=SETTINGS, stop_after=None, sampling=None, cou
     return model, run, figures
 
 
-@pytest.mark.parametrize(
-    ("family", "sampling"), [("transformer", None), ("recurrent", None), ("recurrent", 0.5)]
-)
+@pytest.mark.parametrize(("family", "sampling"), [("transformer", None), ("recurrent", 0.5)])
 def test_a_killed_run_ends_with_the_same_weights(tmp_path, family, sampling):
     more = {"sampling": sampling, "average_epochs": 2}
     whole, run, figures = train(tmp_path / "whole", CONFIGS[family], **more)
