@@ -70,11 +70,11 @@ def reading_settings(paths, documents, max_length):
         columns, where each row is a document.
     """
     folders = [path for path in paths if pathlib.Path(path).is_dir()]
-    read = [
+    sources = [
         (manifest["settings"]["documents"], [pathlib.Path(path) for path, _ in manifest["files"]])
         for manifest in map(read_manifest, folders)
     ] or [(documents, find_files(paths))]
-    split = [how for how, files in read if not all(map(has_columns, files))]
+    split = [separator for separator, files in sources if not all(map(has_columns, files))]
     return {"max_length": max_length} | ({"documents": split[0]} if split else {})
 
 

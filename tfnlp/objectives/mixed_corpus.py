@@ -33,14 +33,14 @@ class MixedCorpus:
         ]
         self._documents = np.concatenate(documents)
         self._numbers = np.repeat(np.arange(len(corpora)), list(map(len, documents)))
-        read = np.bincount(self._numbers, self.token_counts, len(corpora))
-        passes = read.sum() / tokens.sum()
+        tokens_read = np.bincount(self._numbers, self.token_counts, len(corpora))
+        passes = tokens_read.sum() / tokens.sum()
         if weights is not None:
             log = logging.warning if passes > MANY_PASSES else logging.info
             log(
                 "By their weights the corpora are read %s times in a pass, which so has %.3g "
                 "times their tokens; `steps_per_epoch` parts it.",
-                ", ".join(f"{times:.3g}" for times in read / tokens),
+                ", ".join(f"{times:.3g}" for times in tokens_read / tokens),
                 passes,
             )
 
