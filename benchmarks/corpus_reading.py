@@ -113,8 +113,9 @@ def batch_rate(batches, clock):
     tokens, start = 0, clock()
     for inputs, _ in itertools.islice(made, FLAGS.tokens // (BATCH_SIZE * MAX_LENGTH)):
         tokens += int(inputs["padding_mask"].sum())
+    rate = tokens / (clock() - start)
     made.close()
-    return tokens / (clock() - start)
+    return rate
 
 
 def compare_batches(disk, memory, tokenizer):

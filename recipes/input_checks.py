@@ -35,7 +35,10 @@ def check_files():
     """Raise an InputError if a file or model of a flag does not exist, or a flag is an address."""
     for name in sorted(recipe_flags()):
         for path in _as_list(FLAGS[name].value) if name in FILES or name.endswith("_dir") else ():
-            if "://" in path and not (is_hub_name(path) or is_kaggle_name(path)):
+            # --teacher_dir may list several, which are read early too.
+            names_model = name in (*MODELS, "teacher_dir")
+            is_model = names_model and (is_hub_name(path) or is_kaggle_name(path))
+            if "://" in path and not is_model:
                 raise InputError(
                     f"{name}={path} is an address; mount it as a folder, which all workers see at "
                     "the same path, and give that."

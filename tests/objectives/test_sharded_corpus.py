@@ -129,6 +129,7 @@ def test_the_folder_stores_the_separator_of_documents(prepared, tokenizer, tmp_p
         ([prepared], {"documents": "lines"}),
         ([tmp_path / "rows"], {}),
         ([tmp_path / "rows", prepared], {"documents": "lines"}),
+        ([tmp_path / "rows", texts], {"documents": "files"}),
         ([texts], {"documents": "files"}),
         ([table, texts], {"documents": "files"}),
         ([table], {}),

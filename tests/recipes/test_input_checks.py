@@ -140,6 +140,7 @@ CASES = {
         "--input={d}/other.tsv --question=a": "Give either --text or --input.",
         "--text=a --shard_mb=8": "--shard_mb=8 has no effect without --input",
         "--text=a --runner=DirectRunner": "--runner=DirectRunner has no effect without --shard_mb",
+        "--text=a --output_dir=hf://a/b": "--output_dir=hf://a/b is an address; mount it as",
         "--input=gs://b/a.tsv": "--input=gs://b/a.tsv is an address; mount it as a folder, which",
         "--text=a --num_threads=2": "--num_threads=2 has no effect beside --model=m, which is no",
         "--text=a --model=m.tflite --batch_size=2": (

@@ -45,6 +45,8 @@ def test_every_item_is_done_and_errors_keep_their_sentence(place, tmp_path):
     with pytest.raises(InputError) as error:
         list(map_shards(work, [4]))
     assert str(error.value) == "a.jsonl has no field 'text' in line 4."
+    if place.isdigit():
+        assert error.value.column == "text"
     with pytest.raises(InputError) as error:
         list(map_shards(functools.partial(fail_to_load, tmp_path), [0, 1]))
     assert str(error.value) == f"{tmp_path} is damaged."

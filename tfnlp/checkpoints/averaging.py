@@ -40,7 +40,7 @@ def average_folders(folders, output):
     tensors = _mean_tensors([folder / WEIGHTS for folder in folders])
     make_folder(output)
     for path in first.iterdir():
-        if path.is_file() and path.name not in (WEIGHTS, "README.md"):
+        if path.is_file() and path.name[0] != "." and path.name not in (WEIGHTS, "README.md"):
             with atomic_replace(output / path.name) as temporary:
                 shutil.copyfile(path, temporary)
     write_tensors(output / WEIGHTS, tensors)

@@ -73,7 +73,9 @@ def reading_settings(paths, documents, max_length):
     sources = [
         (manifest["settings"]["documents"], [pathlib.Path(path) for path, _ in manifest["files"]])
         for manifest in map(read_manifest, folders)
-    ] or [(documents, find_files(paths))]
+    ]
+    if files := [path for path in paths if path not in folders]:
+        sources.append((documents, find_files(files)))
     split = [separator for separator, files in sources if not all(map(has_columns, files))]
     return {"max_length": max_length} | ({"documents": split[0]} if split else {})
 

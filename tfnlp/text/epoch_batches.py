@@ -84,7 +84,9 @@ def _made_by_processes(batches, epoch, skip):
     """Yield the batches of an epoch, in order, made by `batches.processes` processes."""
     processes, waiting = batches.processes, collections.deque()
     advice = f"resume with fewer than loader_processes={processes}"
-    with worker_pool(processes, functools.partial(_maker, batches, epoch), advice) as give:
+    load = functools.partial(_maker, batches, epoch)
+    # The training does not wait for processes that end, which takes seconds.
+    with worker_pool(processes, load, advice, wait=False) as give:
         for start in range(skip, len(batches), TOGETHER):
             waiting.append(give(range(start, min(start + TOGETHER, len(batches)))))
             if len(waiting) == AHEAD * processes:

@@ -128,13 +128,19 @@ class TranslatorTraining(Experiment):
         figures |= self._figures_of(load_model(self.run.best, self.task.head), "")
         if self.average_epochs:
             if self.run.writes:
-                shutil.rmtree(self.run.averaged, ignore_errors=True)
-                recent = range(max(epochs - self.average_epochs, 0) + 1, epochs + 1)
-                average_folders([*map(self._after, recent)], self.run.averaged)
+                self._average(range(max(epochs - self.average_epochs, 0) + 1, epochs + 1))
             wait_for_all(self.trainer.distribute_strategy)
             averaged = load_model(self.run.averaged, self.task.head)
             figures |= self._figures_of(averaged, "averaged_")
         return figures
+
+    def _average(self, epochs):
+        """Write the mean of the models after some epochs, in place of an earlier one."""
+        mean = self.run.path / "recent" / "mean"
+        shutil.rmtree(mean, ignore_errors=True)
+        average_folders([*map(self._after, epochs)], mean)
+        shutil.rmtree(self.run.averaged, ignore_errors=True)
+        mean.rename(self.run.averaged)
 
     def _figures_of(self, model, prefix):
         measure = self._measurer(model)

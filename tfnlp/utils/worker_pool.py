@@ -14,7 +14,7 @@ from tfnlp.utils.native_notices import without_notices
 
 
 @contextlib.contextmanager
-def worker_pool(processes, load, advice):
+def worker_pool(processes, load, advice, wait=True):
     """Yield a function that gives an item to one of several processes and returns a future.
 
     Args:
@@ -22,6 +22,7 @@ def worker_pool(processes, load, advice):
         load: a picklable function without arguments, called once in each process; the function
             that it returns is called with each item.
         advice: what to do if a process is killed, for the error.
+        wait: whether to wait at the end until the processes are gone, as where they write.
 
     Raises:
         InputError: if a process is killed; the futures raise what `load` and its function raise.
@@ -33,12 +34,12 @@ def worker_pool(processes, load, advice):
     )
     try:
         yield lambda item: pool.submit(_work, item)
-    except concurrent.futures.process.BrokenProcessPool:
+    except concurrent.futures.process.BrokenProcessPool as e:
         raise InputError(
             f"A worker process was killed, perhaps as memory ran out; {advice}."
-        ) from None
+        ) from e
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown(wait, cancel_futures=True)
 
 
 _worker = {}
@@ -56,6 +57,7 @@ def _work(item):
     if "make" not in _worker:  # not at the start, where an error would only break the pool
         with without_notices():  # of TensorFlow, which what is pickled may import
             _worker["make"] = pickle.loads(_worker["load"])()
+        del _worker["load"]
     return _worker["make"](item)
 
 
