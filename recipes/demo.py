@@ -61,8 +61,8 @@ def run_road(folder, run):
     teacher, student, file = folder / "teacher", folder / "student", folder / "model.tflite"
     *splits, test = (f"--{name}={folder / 'data' / name}.tsv" for name in ("train", "dev", "test"))
     saves = "--checkpoint_steps=50"
-    flags = [f"--model_dir={folder / 'MiniLM-L6'}", *splits, "--epochs=1", saves]
-    flags.append("--learning_rate=2e-4")
+    flags = [f"--model_dir={folder / 'MiniLM-L6'}", *splits, "--epochs=1"]
+    flags += ["--learning_rate=2e-4", saves]
     title = "A teacher: MiniLM-L6 learns what people think of a sentence"
     run(title, "finetune_classifier", [*flags, f"--output_dir={teacher}"])
     flags = [f"--teacher_dir={teacher / 'best'}", *splits, test, "--num_layers=3", "--epochs=2"]

@@ -8,7 +8,7 @@ from absl import flags
 from recipes.command_line import recipe_flags
 from tfnlp import text
 from tfnlp.utils.errors import ColumnError, InputError
-from tfnlp.utils.hub import check_source, is_hub_name, is_kaggle_name
+from tfnlp.utils.hub import check_source, is_remote
 
 FLAGS = flags.FLAGS
 # Flags of example files, and of all files; folder flags end in _dir.
@@ -34,11 +34,10 @@ _OF_ONE_TABLE = ("source_column", "target_column")
 def check_files():
     """Raise an InputError if a file or model of a flag does not exist, or a flag is an address."""
     for name in sorted(recipe_flags()):
+        is_model = name in (*MODELS, "teacher_dir")
         for path in _as_list(FLAGS[name].value) if name in FILES or name.endswith("_dir") else ():
-            # --teacher_dir may list several, which are read early too.
-            names_model = name in (*MODELS, "teacher_dir")
-            is_model = names_model and (is_hub_name(path) or is_kaggle_name(path))
-            if "://" in path and not is_model:
+            parts = path.split(",")  # of --teacher_dir, which may list several
+            if any("://" in part and not (is_model and is_remote(part)) for part in parts):
                 raise InputError(
                     f"{name}={path} is an address; mount it as a folder, which all workers see at "
                     "the same path, and give that."

@@ -13,7 +13,7 @@ import yaml
 from recipes.input_checks import FILES
 from tfnlp.text.lines import check_file
 from tfnlp.utils.errors import InputError, unknown_name
-from tfnlp.utils.hub import is_hub_name, is_kaggle_name
+from tfnlp.utils.hub import is_remote
 
 KEYS = ("steps", "variants", "seeds", "base", "metrics")
 STEP_KEYS = ("recipe", "flags", "name")
@@ -286,8 +286,7 @@ def _check_places(place, flags):
         if "{" in value or not (is_folder or flag in (*FILES, "model", "vectors")):
             continue
         for part in value.split(","):
-            is_name = is_folder and (is_hub_name(part) or is_kaggle_name(part))
-            if not (pathlib.Path(part).exists() or is_name):
+            if not (pathlib.Path(part).exists() or (is_folder and is_remote(part))):
                 kind = "folder" if is_folder else "file"
                 raise InputError(f"{place}: --{flag}={part} is no {kind}; check the path.")
 

@@ -36,10 +36,10 @@ def test_every_real_line_gets_the_ids_of_transformers(family, lines, tmp_path):
     saved(tokenizer, tmp_path, family)
     theirs = theirs_of(tmp_path, family)
     expected = theirs(lines)["input_ids"]
-    for source, step in ((tokenizer, 1), (load_tokenizer(tmp_path), 9)):
-        found = ids_of(source, lines[::step])
-        for text, ids, due in zip(lines[::step], found, expected[::step], strict=True):
-            assert ids == due, text
+    for source in (tokenizer, load_tokenizer(tmp_path)):
+        found = ids_of(source, lines)
+        different = [i for i in range(len(lines)) if found[i] != expected[i]]
+        assert not different, lines[different[0]]
 
 
 @pytest.mark.parametrize("family", CLASSES)

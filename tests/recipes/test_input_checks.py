@@ -92,8 +92,10 @@ CASES = {
         "tags.conll --sparsity_pattern=2:4": "--sparsity_pattern=2:4 has no effect without --spar"
     },
     "distill_answerer": {
-        "broken.json --student_dir=hf://a/s --size=x": "--size=x has no effect beside --student_",
-        "broken.json --student_dir=kaggle://a/b --noinitialize": "--initialize=false has no effec",
+        "broken.json --student_dir=hf://a --size=x": "--size=x has no effect beside --student_dir",
+        "broken.json --student_dir=kaggle://a/b --noinitialize": (
+            "--initialize=false has no effect beside"
+        ),
     },
     "distill_chooser": {
         "choices.tsv --student_dir=no/such/one": "no/such/one is no folder",

@@ -23,6 +23,7 @@ from tfnlp.objectives import (
     CausalLM,
     Corpus,
     MaskedLM,
+    NextSentence,
     PermutationLM,
     ReplacedTokens,
     SentenceOrder,
@@ -44,7 +45,7 @@ SMALL = {
 MEMORY = {"memory_length": 8}
 OBJECTIVES = {
     "masked_lm": (MaskedLM(masked_units="words"), "bert", {}),
-    # Of two sentences, as the objective of the next one has them too.
+    "next_sentence": (NextSentence(), "bert", {}),
     "sentence_order": (SentenceOrder(), "albert", {}),
     "replaced_tokens": (ReplacedTokens(generator_size=1.0), "electra", {}),
     "permutation_lm": (
@@ -54,7 +55,7 @@ OBJECTIVES = {
     ),
     "causal_lm": (CausalLM(memory=True), "transformer_xl", MEMORY | {"cutoffs": ()}),
 }
-STEPS = 40
+STEPS = 100
 
 
 def small_config(family, fields):

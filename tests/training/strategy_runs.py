@@ -45,7 +45,7 @@ V, L = 20, 7
 OF_A_RUN = ("time", *SPEED)
 KEYS = ("token_ids", "segment_ids", "padding_mask")
 # Two replicas share them as 2 + 2, 2 + 1, 1 + 0 and 1 + 1.
-SIZES = [4, 3, 1, 2] * 10
+SIZES = [4, 3, 1, 2] * 25
 NAMES = ["O", "B-a", "I-a"]
 TASKS = {
     "classification": tasks.Classification(["a", "b"]),

@@ -23,7 +23,7 @@ def runs(tmp_path_factory):
 
 @pytest.mark.parametrize("case", CASES)
 def test_mirrored_training_is_that_of_one_device(case, runs):
-    """40 steps of 4, 3, 1 and 2 examples over two replicas, of differing weights."""
+    """100 steps of 4, 3, 1 and 2 examples over two replicas, of differing weights."""
     found = runs[case]
     assert found["difference"] <= 1e-6
     assert found["moved"] > 0.02

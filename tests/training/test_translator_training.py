@@ -1,6 +1,8 @@
 """Translators from pairs of texts to a finished run, and on after a kill."""
 
+import dataclasses
 import json
+import shutil
 
 import keras
 import numpy as np
@@ -71,9 +73,12 @@ def train(folder, config, settings=SETTINGS, stop_after=None, sampling=None, cou
     return model, run, figures
 
 
-@pytest.mark.parametrize(("family", "sampling"), [("transformer", None), ("recurrent", 0.5)])
-def test_a_killed_run_ends_with_the_same_weights(tmp_path, family, sampling):
-    more = {"sampling": sampling, "average_epochs": 2}
+@pytest.mark.parametrize(
+    ("family", "sampling", "average_epochs"),
+    [("transformer", None, 2), ("recurrent", None, 2), ("recurrent", 0.5, 9)],
+)
+def test_a_killed_run_ends_with_the_same_weights(tmp_path, family, sampling, average_epochs):
+    more = {"sampling": sampling, "average_epochs": average_epochs}
     whole, run, figures = train(tmp_path / "whole", CONFIGS[family], **more)
     with pytest.raises(KILLS):
         train(tmp_path / "broken", CONFIGS[family], **more, stop_after=13)
@@ -81,20 +86,31 @@ def test_a_killed_run_ends_with_the_same_weights(tmp_path, family, sampling):
     resumed, broken, same = train(tmp_path / "broken", CONFIGS[family], **more)
     assert_same_weights(whole.get_weights(), resumed.get_weights())
     assert same == figures
-    # The mean of the last two epochs, which `recent` has one folder each of.
-    recent = [load_model(broken.path / "recent" / f"epoch_{i}", HEAD) for i in (2, 3)]
-    assert len([*(broken.path / "recent").iterdir()]) == 2
+    # The mean of the last two epochs, or of all three, which `recent` has one folder each of.
+    folders = sorted((broken.path / "recent").iterdir())
+    names = [f"epoch_{i}" for i in (1, 2, 3)][-average_epochs:]
+    assert [folder.name for folder in folders] == names
+    recent = [load_model(folder, HEAD) for folder in folders]
     averaged = load_model(run.averaged, HEAD).get_weights()
     for mean, *weights in zip(averaged, *(model.get_weights() for model in recent), strict=True):
         np.testing.assert_allclose(mean, np.mean(weights, axis=0), atol=1e-7)
-    assert np.abs(averaged[0] - recent[1].get_weights()[0]).max() > 1e-4
+    assert np.abs(averaged[0] - recent[-1].get_weights()[0]).max() > 1e-4
+
+
+def test_an_average_stays_if_an_epoch_of_it_is_gone(tmp_path):
+    settings = dataclasses.replace(SETTINGS, epochs=2)
+    more = {"settings": settings, "average_epochs": 2, "count": 20}
+    _, run, figures = train(tmp_path / "run", CONFIGS["transformer"], **more)
+    assert train(tmp_path / "run", CONFIGS["transformer"], **more)[2] == figures
+    shutil.rmtree(run.path / "recent" / "epoch_1")
+    with pytest.raises(InputError, match=r"recent/epoch_1/config\.json is missing"):
+        train(tmp_path / "run", CONFIGS["transformer"], **more)
+    load_model(run.averaged, HEAD)
 
 
 @pytest.mark.parametrize("family", CONFIGS)
 def test_learns_and_reports(tmp_path, family):
-    from dataclasses import replace
-
-    settings = replace(SETTINGS, epochs=15, learning_rate=1e-2)
+    settings = dataclasses.replace(SETTINGS, epochs=15, learning_rate=1e-2)
     seen = []
 
     def score(model, prefix):
@@ -119,8 +135,6 @@ def test_learns_and_reports(tmp_path, family):
 
 
 def test_a_text_that_is_too_long_leaves_no_run(tmp_path):
-    import dataclasses
-
     config = dataclasses.replace(CONFIGS["transformer"], max_length=4)
     with pytest.raises(InputError, match="only 4 positions"):
         train(tmp_path / "run", config)

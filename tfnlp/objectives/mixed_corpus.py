@@ -24,25 +24,12 @@ class MixedCorpus:
 
     def __init__(self, corpora, weights=None, seed=0):
         self.corpora = corpora
-        tokens = np.array([corpus.token_counts.sum() for corpus in corpora], "float64")
-        repeats = np.asarray(tokens if weights is None else weights, "float64") / tokens
-        rng = np.random.default_rng(seed)
-        documents = [
-            _repeated(corpus.token_counts, times, rng)
-            for corpus, times in zip(corpora, repeats / repeats.min(), strict=True)
-        ]
+        if weights is None:
+            documents = [np.arange(len(corpus)) for corpus in corpora]
+        else:
+            documents = _in_shares([corpus.token_counts for corpus in corpora], weights, seed)
         self._documents = np.concatenate(documents)
         self._numbers = np.repeat(np.arange(len(corpora)), list(map(len, documents)))
-        tokens_read = np.bincount(self._numbers, self.token_counts, len(corpora))
-        passes = tokens_read.sum() / tokens.sum()
-        if weights is not None:
-            log = logging.warning if passes > MANY_PASSES else logging.info
-            log(
-                "By their weights the corpora are read %s times in a pass, which so has %.3g "
-                "times their tokens; `steps_per_epoch` parts it.",
-                ", ".join(f"{times:.3g}" for times in tokens_read / tokens),
-                passes,
-            )
 
     def __len__(self):
         """Return the number of documents."""
@@ -94,6 +81,29 @@ class MixedCorpus:
         counts = [getattr(corpus, name) for corpus in self.corpora]
         firsts = np.cumsum([0, *map(len, counts[:-1])])
         return np.concatenate(counts)[firsts[self._numbers] + self._documents]
+
+
+def _in_shares(token_counts, weights, seed):
+    """Return the numbers of the documents of each corpus that a pass reads, and log its length."""
+    tokens = np.array([counts.sum() for counts in token_counts], "float64")
+    repeats = np.asarray(weights, "float64") / tokens
+    rng = np.random.default_rng(seed)
+    documents = [
+        _repeated(counts, times, rng)
+        for counts, times in zip(token_counts, repeats / repeats.min(), strict=True)
+    ]
+    tokens_read = np.array(
+        [counts[numbers].sum() for counts, numbers in zip(token_counts, documents, strict=True)]
+    )
+    passes = tokens_read.sum() / tokens.sum()
+    log = logging.warning if passes > MANY_PASSES else logging.info
+    log(
+        "By their weights the corpora are read %s times in a pass, which so has %.3g times their "
+        "tokens; `steps_per_epoch` parts it.",
+        ", ".join(f"{times:.3g}" for times in tokens_read / tokens),
+        passes,
+    )
+    return documents
 
 
 def _repeated(token_counts, times, rng):

@@ -167,8 +167,8 @@ class RunRecorder(keras.callbacks.Callback):
         self.kept = KeptModels(
             self.run.checkpoints,
             self.write_checkpoint,
-            self.config.keep_every,
-            self.config.keep_best,
+            every=self.config.keep_every,
+            best=self.config.keep_best,
         )
         self.signal = None
         self.interrupted = False

@@ -54,11 +54,16 @@ def find_folder(source, files):
 def check_source(source):
     """Raise an InputError for what is no folder and cannot be a name on the Hub or Kaggle."""
     is_folder = source and pathlib.Path(source).is_dir()
-    if not (is_folder or is_kaggle_name(source) or is_hub_name(source)):
+    if not (is_folder or is_remote(source)):
         raise InputError(
             f"{source or '(nothing)'} is no folder; give that of a checkpoint or of a tokenizer, "
             "or a name on the Hugging Face Hub, such as sentence-transformers/all-MiniLM-L6-v2."
         )
+
+
+def is_remote(source):
+    """Return whether `source` is not a local path and could be a name on the Hub or Kaggle."""
+    return is_hub_name(source) or is_kaggle_name(source)
 
 
 def is_hub_name(source):
