@@ -4,6 +4,7 @@ import functools
 
 import keras
 from keras import ops
+from keras.src.backend import AutocastScope  # not public, and there is no other way
 
 from tfnlp.functional.masks import set_mask
 
@@ -22,8 +23,9 @@ def recomputable(call):
             return call(self, *args, **kwargs)
         arguments = keras.tree.flatten((args, kwargs))
         moves = [i for i, x in enumerate(arguments) if _has_gradient(x)]
-        # State before the first call: seeds and all else that a call changes.
-        states = [(v, ops.copy(v)) for v in self.non_trainable_variables]
+        # State before the first call: seeds and all else that a call changes, not cast.
+        with AutocastScope(None):
+            states = [(v, ops.copy(v)) for v in self.non_trainable_variables]
         structure = []
 
         def compute(*tensors):

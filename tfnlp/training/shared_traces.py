@@ -5,6 +5,7 @@ import functools
 
 import keras
 import tensorflow as tf
+from keras.src.backend import AutocastScope  # not public, and there is no other way
 from keras.src.backend.common.stateless_scope import in_stateless_scope
 
 from tfnlp.layers.blocks.base_block import BaseBlock
@@ -46,7 +47,9 @@ def _traced(block):
     def call(values, args, kwargs):
         with keras.StatelessScope(zip(block.variables, values, strict=True)) as scope:
             outputs = type(block).call(block, *args, **kwargs)
-        new = [scope.get_current_value(variable) for variable in block.variables]
+        # Within a model of half precision the scope would give casts, which are never the old ones.
+        with AutocastScope(None):
+            new = [scope.get_current_value(variable) for variable in block.variables]
         pairs = enumerate(zip(new, values, strict=True))
         return outputs, {place: value for place, (value, old) in pairs if value is not old}
 
