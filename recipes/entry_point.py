@@ -2,11 +2,13 @@
 
 import contextlib
 import ctypes
+import errno
 import os
 import pathlib
 import re
 import shlex
 import sys
+import tempfile
 
 # Set before TensorFlow is imported, to silence its log.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -25,6 +27,8 @@ UNUSED_PEERS = ("jax", "matplotlib", "sklearn")
 # Modules of tfnlp's requirements that `runtime/training.txt` does not install.
 NOT_FOR_TRAINING = ("ai_edge_litert", "kagglehub", "keras_hub", "psutil", "tensorflow_text")
 NOT_FOR_TRAINING += ("tensorflow_model_optimization",)
+# What writing raises on a full disk, and above a limit of a user or a process.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # glibc's `mallopt` constants.
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 
@@ -53,6 +57,13 @@ def run_main(main):
         main()
     except InputError as e:
         fail(with_flags(with_column_flag(e), FLAGS))
+    except OSError as e:
+        if e.errno not in FULL:
+            raise
+        fail(
+            f"{e.filename or 'A file'} could not be written ({e.strerror}); free space in the "
+            f"output folder and in {tempfile.gettempdir()}, or set TMPDIR to another."
+        )
     except ModuleNotFoundError as e:
         if e.name not in NOT_FOR_TRAINING:
             raise

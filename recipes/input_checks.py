@@ -16,7 +16,8 @@ EXAMPLES = ("train", "dev", "further_dev", "test", "input", "texts", "corpus")
 FILES = {*EXAMPLES, "vocabulary_text", "calibration_text", "check_text", "golden"}
 FILES |= {"embeddings", "entity_vectors"}
 # Flags of a folder to load, or of a name on the Hub.
-MODELS = ("model_dir", "generator_dir", "student_dir", "tokenizer_dir")
+MODELS = ("model_dir", "generator_dir", "student_dir", "teacher_dir", "chooser_dir")
+MODELS += ("tokenizer_dir",)
 # File flags of columns outside example files; --translation_column is of an output file.
 _FILES_OF_COLUMN = {
     "calibration_column": ("calibration_text",),
@@ -34,7 +35,7 @@ _OF_ONE_TABLE = ("source_column", "target_column")
 def check_files():
     """Raise an InputError if a file or model of a flag does not exist, or a flag is an address."""
     for name in sorted(recipe_flags()):
-        is_model = name in (*MODELS, "teacher_dir")
+        is_model = name in MODELS
         for path in _as_list(FLAGS[name].value) if name in FILES or name.endswith("_dir") else ():
             parts = path.split(",")  # of --teacher_dir, which may list several
             if any("://" in part and not (is_model and is_remote(part)) for part in parts):
@@ -47,8 +48,9 @@ def check_files():
             if not os.path.exists(path) and not glob.has_magic(path):
                 raise InputError(f"{path} does not exist; check the path.")
     for name in sorted({*MODELS} & recipe_flags().keys()):
-        for source in _as_list(FLAGS[name].value):
-            check_source(source)
+        for sources in _as_list(FLAGS[name].value):
+            for source in sources.split(",") if name == "teacher_dir" else [sources]:
+                check_source(source)
 
 
 def check_columns():

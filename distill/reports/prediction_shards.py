@@ -89,7 +89,7 @@ def predict_files(predictor, patterns, folder, shard_mb, map_shards=None):
         "model": _content_hash(pathlib.Path(predictor.model)),
         "columns": dataclasses.asdict(predictor.columns),
         "shard_mb": shard_mb,
-        "input": [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths],
+        "input": [[str(path), _content_hash(path)] for path in paths],
     }
     make_folder(folder)
     if not (folder / SETTINGS).exists():

@@ -84,3 +84,13 @@ def test_inverses_are_on_one_side_and_every_name_is_trained():
 def test_a_graph_without_a_spare_triple_is_told():
     with pytest.raises(InputError, match=r"None of 1 triples can be held out with held_out=0.5"):
         hold_out(KnowledgeGraph.from_names([("a", "x", "b")]), 0.5)
+
+
+def test_no_entity_loses_its_last_triple():
+    star = [("a", "x", name) for name in "bcd"]  # each of b, c and d has one triple
+    with pytest.raises(InputError, match=r"None of 3 triples can be held out"):
+        hold_out(KnowledgeGraph.from_names(star), 0.5)
+    graph = KnowledgeGraph.from_names([*star, ("b", "x", "c")])  # d's cannot be held out
+    for seed in range(8):
+        held_out = hold_out(graph, 0.25, seed)[1]
+        assert len(held_out) == 1 and graph.entities.index("d") not in held_out[:, [0, 2]]

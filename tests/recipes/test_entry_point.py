@@ -1,5 +1,6 @@
 """The entry point of the recipes."""
 
+import errno
 import importlib.metadata
 import json
 import os
@@ -53,6 +54,22 @@ def test_the_command_that_resumes_is_the_one_that_was_stopped(monkeypatch, folde
     words = [str(ROOT / folder / f"{name}.py"), *given]
     monkeypatch.setattr(sys, "argv", words)
     assert entry_point.resuming_command() == f"python -m {folder}.{name} '--output_dir=a b'"
+
+
+def test_a_full_disk_is_one_sentence(monkeypatch, capsys):
+    monkeypatch.setattr(entry_point, "check_files", lambda: None)
+    monkeypatch.setattr(entry_point, "check_columns", lambda: None)
+
+    def write(number):
+        raise OSError(number, os.strerror(number))
+
+    for number in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+        with pytest.raises(SystemExit):
+            entry_point.run_main(lambda number=number: write(number))
+        shown = capsys.readouterr().err
+        assert f"A file could not be written ({os.strerror(number)}); free space in" in shown
+    with pytest.raises(PermissionError):  # which is no full disk
+        entry_point.run_main(lambda: write(errno.EACCES))
 
 
 # What training alone does not install is not there.

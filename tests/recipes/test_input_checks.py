@@ -99,6 +99,7 @@ CASES = {
     },
     "distill_chooser": {
         "choices.tsv --student_dir=no/such/one": "no/such/one is no folder",
+        "choices.tsv --teacher_dir=a,no/such/one": "no/such/one is no folder",
         "choices.tsv --xla": "--xla=True compiles the steps anew",
         "choices.tsv --tokenizer_dir=a --keep_tokens=9": "--keep_tokens=9 has no effect beside",
         "choices.tsv --keep_heads=2 --hidden_dim=8": "--hidden_dim=8 has no effect beside --keep_",

@@ -92,9 +92,28 @@ def test_a_run_that_stopped_early_is_not_gone_on_with(copy):
         metadata = file.metadata()
     metadata["progress"] = metadata["progress"].replace('"stopped": false', '"stopped": true')
     assert '"stopped": true' in metadata["progress"]
+    path.write_bytes(safetensors.numpy.save(tensors, metadata))
+    with pytest.raises(InputError, match=r"state\.safetensors is broken \(its content differs"):
+        RunFolder(copy, {"epochs": 4, "seed": 0})
+    del metadata["sha256"]  # as in states of before
     safetensors.numpy.save_file(tensors, path, metadata)
     with pytest.raises(InputError, match="there `epochs` is 2, here 4"):
         RunFolder(copy, {"epochs": 4, "seed": 0})
+
+
+def test_a_damaged_state_or_line_of_metrics_is_named(copy):
+    path = copy / "state.safetensors"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 64]))  # of the last array
+    with pytest.raises(InputError, match=r"state\.safetensors is broken \(its content differs"):
+        train(copy, 2)
+    path.write_bytes(content)
+    lines = (copy / "metrics.jsonl").read_bytes()
+    (copy / "metrics.jsonl").write_bytes(lines.replace(b'"epoch": 2', b'"epoch" 2'))
+    with pytest.raises(InputError, match=r"metrics\.jsonl, line 2: not valid JSON .*; delete the"):
+        train(copy, 2)
+    (copy / "metrics.jsonl").write_bytes(lines)
+    train(copy, 2)
 
 
 def test_a_run_is_overwritten_once_the_new_one_starts(copy, finished):

@@ -80,6 +80,8 @@ def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1, map
     """
     settings, map_shards = settings or CorpusSettings(), map_shards or in_processes(processes)
     files = [(path.absolute(), path.stat().st_size) for path in find_files(paths)]
+    # The modification time can be set back. Equal times hold when a clock was set back, too.
+    changed = [path.stat().st_ctime_ns for path, _ in files]
     shards = plan_ranges(files, settings.shard_mb, settings.documents)
     stored = {"tokenizer": tokenizer_hash(tokenizer), **dataclasses.asdict(settings)}
     folder = pathlib.Path(output_dir).absolute()
@@ -87,7 +89,7 @@ def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1, map
     refusal = f"{folder} is being prepared by another process; wait, or choose another folder."
     with held_alone(os.open(folder, os.O_RDONLY), refusal):
         if (folder / MANIFEST).exists():
-            return _finished(folder, shards, stored, files)
+            return _finished(folder, shards, stored, files, changed)
         _take_up(folder, stored)
         duplicates = [()] * len(shards)
         if settings.deduplicate:
@@ -99,7 +101,7 @@ def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1, map
         items = list(zip(itertools.count(), shards, duplicates))
         run_shards(load, items, "preparing", map_shards)
         entries = [read_json(shard_path(folder, i, "json")) for i in range(len(shards))]
-        manifest = make_manifest(stored, files, entries)
+        manifest = make_manifest(stored, files, changed, entries)
         if not manifest["counts"]["tokens"]:
             raise InputError(f"{files[0][0]} and the like hold no text; give files with text.")
         write_json(folder / MANIFEST, manifest)
@@ -225,7 +227,7 @@ def _is_written(folder, number, texts):
     return True
 
 
-def _finished(folder, shards, stored, files):
+def _finished(folder, shards, stored, files, changed):
     """Return the manifest of a finished corpus after checking it against the request."""
     manifest = read_manifest(folder)
     _check_settings(folder, manifest["settings"], stored)
@@ -234,15 +236,12 @@ def _finished(folder, shards, stored, files):
             f"{folder} holds a corpus of other files, such as {manifest['files'][0][0]}; choose "
             "another folder."
         )
-    finished_at = (folder / MANIFEST).stat().st_mtime
-    # The modification time can be set back, the inode change time cannot.
-    changed = [path for path, _ in files if path.stat().st_ctime >= finished_at]
-    if changed:  # or merely copied: the contents decide
+    if manifest.get("changed") != changed:  # perhaps merely copied: the contents decide
         hashes = [_texts_hash(ShardTexts(ranges, stored["text_column"])) for ranges in shards]
         if hashes != [shard["texts"] for shard in manifest["shards"]]:
             raise InputError(
-                f"{folder} holds a corpus of other texts than {changed[0]}, which was written "
-                "later; choose another folder."
+                f"{folder} holds a corpus of other texts than {files[0][0]} and the like "
+                "have now; choose another folder."
             )
     return manifest
 

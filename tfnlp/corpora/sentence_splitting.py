@@ -79,10 +79,9 @@ def sentence_starts(text):
     begin = _after_space(text, 0)
     starts = [begin] if begin < len(text) else []
     for match in _MARK.finditer(text):
-        end = match.end()
-        after = _after_space(text, end)
         if match.start() < begin:  # a line end within white space
             continue
+        after = _after_space(text, match.end())
         if after >= len(text):
             break
         if match["line"] or _ends_sentence(text, begin, match, after):
@@ -133,13 +132,15 @@ def _is_pause(mark):
 
 def _period_ends(text, begin, period, following):
     """Return whether a period followed by white space ends a sentence, by the words around it."""
+    # Places further back are not looked at, so that time is linear in the text.
     word_match = _WORD_BEFORE.search(text, max(begin, period.start() - 40), period.start())
     if not word_match:
         return True  # a separate period, as in tokenised text
     word = word_match[0]
     if _NUMBER.fullmatch(word):
         # "1. An item" in a list, and dates such as "2019. 5. 3."
-        listed = word_match.start() == begin or _IN_DATE.search(text, begin, word_match.start())
+        start = word_match.start()
+        listed = start == begin or _IN_DATE.search(text, max(begin, start - 40), start)
         return not listed and not following[:1].isdigit()
     lower = word.lower()
     if lower in _NEVER_LAST:

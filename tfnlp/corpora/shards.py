@@ -114,18 +114,22 @@ def read_array(folder, shard, number, name, check=True):
         raise InputError(f"{path} cannot be read ({e.strerror}); {MEND}") from None
 
 
-def make_manifest(settings, files, shards):
+def make_manifest(settings, files, changed, shards):
     """Build the manifest of a corpus.
 
     Args:
         settings: the settings that determine the ids, a dict.
         files: (path, bytes) of each input file.
+        changed: the inode change time of each in nanoseconds, before it was read.
         shards: the results of `write_shard`.
     """
     counts = {name: sum(shard[name] for shard in shards) for name in COUNTS}
     manifest = {"format": FORMAT, "settings": settings, "counts": counts, "shards": shards}
     manifest["fingerprint"] = _fingerprint(manifest)
-    return manifest | {"files": [[str(path), size] for path, size in files]}
+    return manifest | {
+        "files": [[str(path), size] for path, size in files],
+        "changed": changed,
+    }
 
 
 def read_manifest(folder):
@@ -152,6 +156,6 @@ def tokenizer_hash(tokenizer):
 
 
 def _fingerprint(manifest):
-    """Return the SHA-256 of a manifest without the file names, which do not affect the ids."""
-    decisive = {k: v for k, v in manifest.items() if k not in ("files", "fingerprint")}
+    """Return the SHA-256 of a manifest without names and times of files."""
+    decisive = {k: v for k, v in manifest.items() if k not in ("files", "changed", "fingerprint")}
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()

@@ -13,8 +13,8 @@ def relative_shift(x, source_length):
 
     Args:
         x: (..., T, W), a column for every offset of a key from a query, the furthest behind
-            first; W at least T + S - 1. W = S + 1 is enough for causal attention: entries
-            right of the last query's diagonal are not meaningful then.
+            first; W at least T + S - 1, and at least S + 1. W = S + 1 is enough for causal
+            attention: entries right of the last query's diagonal are not meaningful then.
         source_length: S.
 
     Returns:

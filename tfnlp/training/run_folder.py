@@ -2,6 +2,7 @@
 
 import contextlib
 import fnmatch
+import hashlib
 import json
 import os
 import pathlib
@@ -69,7 +70,7 @@ class RunFolder:
     | `events/` | the same for TensorBoard |
     | `best/` | the Hugging Face folder of the best epoch; of a pretraining, of the last |
     | `checkpoints/` | Hugging Face folders of earlier steps, `step_2000/` and so on |
-    | `state.safetensors` | the last state of the training, to resume from |
+    | `state.safetensors` | the last state of the training, to resume from, with its SHA-256 |
     | `README.md` | the model card; `best/` has a copy |
     | `report.html` | the card as a page, with each epoch beside the curves |
     | `intermediate/` | the same of the first of two phases |
@@ -262,9 +263,17 @@ class RunFolder:
     def _records(self):
         if not self.metrics_path.exists():
             return []
-        lines = self.metrics_path.read_text().splitlines(keepends=True)
-        # A kill may leave half a line at the end.
-        return [json.loads(line) for line in lines if line.endswith("\n")]
+        records = []
+        for number, line in enumerate(self.metrics_path.read_bytes().splitlines(True), 1):
+            if not line.endswith(b"\n"):  # a kill may leave half a line at the end
+                break
+            try:
+                records.append(json.loads(line))
+            except ValueError as e:  # JSON's and Unicode's
+                raise InputError(
+                    f"{self.metrics_path}, line {number}: not valid JSON ({e}); delete the line."
+                ) from None
+        return records
 
     def metrics(self):
         """Return the metrics of the epochs so far, a list of dicts."""
@@ -287,6 +296,7 @@ class RunFolder:
         arrays = {f"{VARIABLE}{name}": np.asarray(v) for name, v in variables.items()}
         arrays |= {f"{SUM}{name}": np.asarray(v) for name, v in sums.items()}
         metadata = {"progress": json_text(progress), "fingerprints": json_text(fingerprints)}
+        metadata["sha256"] = _checksum(arrays, metadata)
         write_tensors(self.state_path, arrays, metadata)
 
     def save_bad_batch(self, batch):
@@ -333,8 +343,11 @@ class RunFolder:
             with safetensors.safe_open(str(self.state_path), framework="numpy") as file:
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
                 metadata = file.metadata()
+            # States of before the checksum have none.
+            if metadata.get("sha256") not in (None, _checksum(arrays, metadata)):
+                raise OSError("its content differs from its SHA-256")
             return arrays, *(json.loads(metadata[key]) for key in ("progress", "fingerprints"))
-        except (safetensors.SafetensorError, KeyError, TypeError, OSError) as e:
+        except (safetensors.SafetensorError, KeyError, TypeError, ValueError, OSError) as e:
             raise InputError(
                 f"{self.state_path} is broken ({e}); delete it to start the run anew."
             ) from None
@@ -378,6 +391,16 @@ def _is_run_file(path):
         for place, patterns in RUN_FILES.items()
         for pattern in patterns
     )
+
+
+def _checksum(arrays, metadata):
+    """Return the SHA-256 of named arrays, and of the metadata beside it."""
+    digest = hashlib.sha256((metadata["progress"] + metadata["fingerprints"]).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(array.reshape(-1).view("u1"))
+    return digest.hexdigest()
 
 
 def _as_lines(records):

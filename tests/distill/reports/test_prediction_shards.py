@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 
 import pytest
 
@@ -75,7 +76,9 @@ def test_a_killed_run_keeps_its_parts_and_another_is_refused(file, tmp_path):
         ({}, 4e-5, "input"),
     ):
         if name == "input":
-            source.write_text("a film\n")
+            times = source.stat().st_atime_ns, source.stat().st_mtime_ns
+            source.write_text(source.read_text().replace("film", "plot"))
+            os.utime(source, ns=times)  # of the same size and date
         with pytest.raises(InputError, match=f"holds predictions of another `{name}`; give"):
             predict_files(dataclasses.replace(predictor, **change), [source], folder, size)
 
