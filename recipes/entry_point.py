@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import errno
+import io
 import os
 import pathlib
 import re
@@ -39,12 +40,23 @@ def run(main):
     `main` checks its flags and reads its files first, before TensorFlow, which takes seconds to
     import.
     """
+    escape_unprintable()
     try:
         app.run(lambda _: run_main(main), flags_parser=parse)
     except BrokenPipeError:
         # The reader of the pipe, such as `head`, has closed it; Python would flush once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+
+
+def escape_unprintable():
+    """Write characters that the console's encoding lacks as escapes, such as \\u20ac.
+
+    Otherwise an answer with one ends the run. Encodings are cp949 of Korean Windows, or ASCII.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def run_main(main):

@@ -47,3 +47,51 @@ def test_pickles_are_refused_with_the_way_to_convert(saved):
     (saved / "model.safetensors").rename(saved / "pytorch_model.bin")
     with pytest.raises(InputError, match=r"pytorch_model\.bin is not safetensors.*convert it"):
         load_model(saved)
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("adapter_config.json", "of an adapter"),
+        ("bert_model.ckpt.index", "TensorFlow 1 checkpoint"),
+        ("model.onnx", "an ONNX file"),
+        ("flax_model.msgpack", "Flax's weights"),
+        ("notes.txt", "has no model.safetensors"),
+    ],
+)
+def test_a_folder_without_weights_is_said_to_be_what_it_is(saved, file, said):
+    (saved / "model.safetensors").unlink()
+    (saved / file).write_text("{}")
+    with pytest.raises(InputError, match=said):
+        load_model(saved)
+    if file != "notes.txt":
+        (saved / "config.json").unlink()
+        with pytest.raises(InputError, match=said):
+            load_model(saved)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_named(saved, value):
+    tensors = {name: np.array(tensor) for name, tensor in tensors_of(saved).items()}
+    name = min(tensors)
+    tensors[name].flat[0] = value
+    safetensors.numpy.save_file(tensors, saved / "model.safetensors")
+    with pytest.raises(InputError, match=f"tensor {name} has values that are not finite"):
+        TensorReader(saved).read(name)
+
+
+@pytest.mark.parametrize(
+    "index",
+    ["{}", '{"weight_map": []}', '{"weight_map": {"a": "../b"}}', '{"weight_map": {"a": 1}}'],
+)
+def test_an_index_without_files_of_the_folder_is_refused(saved, index):
+    (saved / "model.safetensors").unlink()
+    (saved / "model.safetensors.index.json").write_text(index)
+    with pytest.raises(InputError, match="weight_map must map"):
+        TensorReader(saved)
+
+
+def test_nested_too_deeply_is_not_json(saved):
+    (saved / "config.json").write_text("[" * 100_000)
+    with pytest.raises(InputError, match="not valid JSON"):
+        load_model(saved)

@@ -142,3 +142,14 @@ def test_peers_of_keras_that_no_recipe_uses_are_not_loaded_with_it():
     )
     shown = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True)
     assert shown == "set() True\n"
+
+
+@pytest.mark.parametrize("encoding", ["cp949", "ascii", "cp1252"])
+def test_characters_that_the_console_lacks_are_escaped(encoding):
+    code = "from recipes import entry_point; entry_point.run(lambda: print('좋은 😀'))"
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, check=True, capture_output=True, env=environment)
+    assert done.stdout.decode(encoding).strip() == "좋은 😀".encode(
+        encoding, "backslashreplace"
+    ).decode(encoding)

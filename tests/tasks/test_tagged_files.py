@@ -25,6 +25,8 @@ def test_read_tagged(tmp_path):
     [
         ("New York\tB-loc\n \t\n#x\tO\n", [["New York"], ["#x"]], [["B-loc"], ["O"]]),
         ("U.N. NNP I-NP I-ORG\nsays  VBZ I-VP O\n", [["U.N.", "says"]], [["I-ORG", "O"]]),
+        # A no-break space is a word; an ideographic space stays in its word.
+        ("5\tO\n\u00a0\tO\na\u3000\tO\n", [["5", "\u00a0", "a\u3000"]], [["O"] * 3]),
         # Comments stand before a sentence; "#" is a word where it has a tag.
         ("# sent_id = 1\n## text\n# O\n# O\n\n# I a O\n", [["#", "#"]], [["O", "O"]]),
         ("# sent_id = 1\n#\tO\n\n# a O\n#\tB-a b\n", [["#"], ["#"]], [["O"], ["B-a b"]]),

@@ -1,6 +1,7 @@
 """`FineTuning` picks the best epoch on dev, and reports that model, each split by itself."""
 
 import dataclasses
+import types
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from tfnlp.tasks.multiple_choice import Choices
 from tfnlp.tasks.regression import ScoredExamples
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text.readers import Examples
-from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig
+from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig, finetuning
 from tfnlp.training.finetuning import check_varied
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.formatting import figure_name
@@ -198,3 +199,13 @@ def test_examples_of_one_label_alone_are_refused():
     varied = TaggedSentences([["a", "b"]], [["O", "B-x"]])
     for task, train in zip((*words, MultipleChoice()), (TRAIN, varied, choices), strict=True):
         check_varied(task, train)
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"), [([2, 0, 0, 0, 7, 3], True), ([2, 7, 8, 9, 7, 3], False)]
+)
+def test_a_vocabulary_of_another_kind_is_told_by_its_unknown_tokens(ids, said, caplog):
+    tokenizer = types.SimpleNamespace(unknown_token_id=0, special_token_ids=[0, 1, 2, 3])
+    with caplog.at_level("WARNING"):
+        finetuning._warn_of_unknown(tokenizer, np.array(ids))
+    assert ("75 % of the tokens are unknown" in caplog.text) == said

@@ -4,7 +4,7 @@ from absl import logging
 
 from tfnlp import checkpoints
 from tfnlp.checkpoints.family import FAMILIES, read_fields
-from tfnlp.checkpoints.tensors import INDEX
+from tfnlp.checkpoints.tensors import INDEX, OTHER_FORMATS, no_weights
 from tfnlp.configs import MASKED_LMS
 from tfnlp.text.keras_hub_tokenizer import ASSETS, is_preset_file
 from tfnlp.utils.errors import InputError, unknown_name
@@ -90,6 +90,8 @@ def read_head(folder):
 def read_family(folder):
     """Return the `Family` and the config of a local folder."""
     path = folder / "config.json"
+    if not path.exists() and any(any(folder.glob(pattern)) for pattern in OTHER_FORMATS):
+        raise no_weights(folder)
     if is_preset_file(path):
         family, config, unknown = checkpoints.keras_hub_map.read_preset(folder)
     else:

@@ -15,6 +15,18 @@ from tfnlp.utils.hub import PICKLES, refused_pickle
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 
+# What files of other formats are, and what to do with them.
+OTHER_FORMATS = {
+    "adapter_config.json": "of an adapter (LoRA) without its model; merge it once with peft's "
+    "merge_and_unload() and save_pretrained(folder)",
+    "*.ckpt*.index": "a TensorFlow 1 checkpoint (ckpt); convert it once with transformers "
+    "4: from_pretrained(file, from_tf=True, config=config) and save_pretrained(folder)",
+    "*.onnx": "an ONNX file, which is not read; take the model that it was exported from",
+    "onnx/*.onnx": "an ONNX file, which is not read; take the model that it was exported from",
+    "*.msgpack": "Flax's weights (msgpack); convert them once with transformers 4: "
+    "from_pretrained(folder, from_flax=True) and save_pretrained(folder)",
+}
+
 # NumPy types by safetensors' names.
 DTYPES = {
     "F64": "<f8",
@@ -44,15 +56,18 @@ class TensorReader:
         folder: holds `model.safetensors`, or `model.safetensors.index.json` and its shards.
 
     Raises:
-        InputError: if a safetensors file is missing, cut short or corrupt, or is a pickle.
+        InputError: if a safetensors file is missing, cut short or corrupt, or is a pickle; or
+            if the index is broken.
     """
 
     def __init__(self, folder):
         folder = pathlib.Path(folder)
         names = weight_names(folder)
         pickles = [folder / name for name in PICKLES if (folder / name).exists()]
-        if pickles and names == [WEIGHTS] and not (folder / WEIGHTS).exists():
-            raise refused_pickle(pickles[0])
+        if names == [WEIGHTS] and not (folder / WEIGHTS).exists():
+            if pickles:
+                raise refused_pickle(pickles[0])
+            raise no_weights(folder)
         self.description = str(folder / (WEIGHTS if len(names) == 1 else INDEX))
         self._paths = [folder / name for name in names]
         self._tensors = {
@@ -72,11 +87,34 @@ class TensorReader:
         return self._tensors[name][-1]
 
     def read(self, name):
-        """Return a tensor as a NumPy array; bfloat16, which NumPy lacks, as float32."""
+        """Return a tensor as a NumPy array; bfloat16, which NumPy lacks, as float32.
+
+        Raises:
+            InputError: if its type is not in `DTYPES`, or a value is NaN or infinite.
+        """
         path, offset, dtype, shape = self._tensors[name]
+        if dtype not in DTYPES:
+            raise InputError(
+                f"{path}: tensor {name} is of type {dtype}, which is not read; save the model in "
+                "float32 or bfloat16."
+            )
         # Read, not mapped: pages of a mapped file would stay in memory beside the model.
         value = np.fromfile(path, DTYPES[dtype], math.prod(shape), offset=offset).reshape(shape)
-        return from_bfloat16(value) if dtype == "BF16" else value
+        value = from_bfloat16(value) if dtype == "BF16" else value
+        if value.dtype.kind == "f" and not np.isfinite(value).all():
+            raise InputError(
+                f"{path}: tensor {name} has values that are not finite (NaN or infinity), as "
+                "training that diverged leaves; take an earlier checkpoint."
+            )
+        return value
+
+
+def no_weights(folder):
+    """Return the `InputError` for a local folder without weights, which says what it holds."""
+    for pattern, advice in OTHER_FORMATS.items():
+        for path in sorted(folder.glob(pattern)):
+            return InputError(f"{path} is {advice}; {folder} has no {WEIGHTS}.")
+    return InputError(f"{folder} has no {WEIGHTS}; copy the weights into the folder.")
 
 
 def _tensors(path):
@@ -117,4 +155,15 @@ def weight_names(folder):
     """
     if (folder / WEIGHTS).exists() or not (folder / INDEX).exists():
         return [WEIGHTS]
-    return sorted(set(read_json(folder / INDEX)["weight_map"].values()))
+    weight_map = read_json(folder / INDEX).get("weight_map")
+    files = [*weight_map.values()] if isinstance(weight_map, dict) else []
+    if not files or not all(_is_file_name(name) for name in files):
+        raise InputError(
+            f"{folder / INDEX}: weight_map must map each tensor to the name of a file in the "
+            "folder; copy the file again."
+        )
+    return sorted(set(files))
+
+
+def _is_file_name(name):
+    return isinstance(name, str) and name not in ("", ".", "..") and not {*"/\\"} & {*name}

@@ -125,7 +125,7 @@ class BaseConfig:
 
     def check_divides(self, part, whole):
         """Raise an InputError unless the field `part` divides the field `whole`."""
-        if getattr(self, whole) % getattr(self, part):
+        if getattr(self, part) < 1 or getattr(self, whole) % getattr(self, part):
             raise InputError(
                 f"{part}={getattr(self, part)} does not divide {whole}={getattr(self, whole)}."
             )

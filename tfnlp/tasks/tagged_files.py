@@ -13,6 +13,8 @@ UNITS = ("word", "character")
 # BIO: outside, beginning or inside of an entity of some type.
 BIO = ("O", "B-x", "I-x")
 BIO_TAG = re.compile(r"O|[BI]-.+")
+# White space around columns.
+_GAPS = " \t\r"
 _COMMENT = re.compile(r"#+ ")
 
 
@@ -179,7 +181,8 @@ def _columns(line):
     if not line.strip():
         return [], None
     if "\t" in line:
-        columns = [column.strip() for column in line.split("\t")]
+        # A word may be or hold other white space, such as a no-break space.
+        columns = [column.strip(_GAPS) for column in line.split("\t")]
         return columns, ("\t", len(columns))
     columns = [column for column in line.split(" ") if column]
     return columns, (" ", len(columns))

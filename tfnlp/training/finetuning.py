@@ -6,6 +6,7 @@ import gzip
 import pathlib
 from collections.abc import Callable
 
+import numpy as np
 from absl import logging
 
 from tfnlp.checkpoints import check_saves, load_model, save_model
@@ -24,6 +25,9 @@ from tfnlp.training.trainer import FineTuner
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import write_json
 from tfnlp.utils.formatting import counted, figure_name
+
+# The share of unknown tokens from which a vocabulary hardly fits the texts.
+MUCH_UNKNOWN = 0.3
 
 
 @dataclasses.dataclass
@@ -149,7 +153,7 @@ def encode_splits(task, tokenizer, splits, config, max_length):
 def encode_batches(task, tokenizer, examples, max_length, batch_size, **options):
     """Return `LengthBatches` of a task's examples.
 
-    The number of truncated texts is logged.
+    The number of truncated texts is logged, and a warning where many tokens are unknown.
 
     Args:
         task, tokenizer, max_length: as in `encode_splits`.
@@ -162,6 +166,7 @@ def encode_batches(task, tokenizer, examples, max_length, batch_size, **options)
     if rows.examples is None and rows.truncated.any():
         sizes = rows.truncated.sum(), len(rows.truncated), max_length
         logging.info("%d of %d texts were cut to max_length=%d tokens.", *sizes)
+    _warn_of_unknown(tokenizer, rows.token_ids)
     options["pad_token_id"] = tokenizer.pad_token_id
     batches = LengthBatches(encodings, batch_size, labels, **options)
     logging.info(
@@ -171,6 +176,22 @@ def encode_batches(task, tokenizer, examples, max_length, batch_size, **options)
         100 * batches.padding_share(),
     )
     return batches
+
+
+def _warn_of_unknown(tokenizer, token_ids):
+    """Warn if much of the text is unknown to a tokenizer, as with a vocabulary of another kind."""
+    unknown = getattr(tokenizer, "unknown_token_id", None)
+    if unknown is None:
+        return
+    special = [i for i in tokenizer.special_token_ids if i != unknown]
+    of_text = token_ids[~np.isin(token_ids, special)]
+    share = np.mean(of_text == unknown) if len(of_text) else 0
+    if share > MUCH_UNKNOWN:
+        logging.warning(
+            "%.0f %% of the tokens are unknown to the vocabulary, so that the model cannot read "
+            "them; check that it is of this language, and of the kind of its tokenizer.",
+            100 * share,
+        )
 
 
 def check_varied(task, train):
