@@ -171,8 +171,8 @@ def refuse_other_pooling():
         kind, place = module["type"].rsplit(".", 1)[-1], folder / module["path"] / "config.json"
         if kind not in ("Transformer", "Pooling", "Normalize"):
             raise InputError(
-                f"{folder / 'modules.json'} has a module {kind}, which the file would lack; give a "
-                "model whose vectors are a pooling alone, or remove modules.json."
+                f"{folder / 'modules.json'} has a module {kind}, which the file would lack; give "
+                "a model whose vectors are a pooling alone, or remove modules.json."
             )
         if kind == "Pooling" and place.exists():
             modes = {name for name, value in read_json(place).items() if value is True}
