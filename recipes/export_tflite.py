@@ -17,6 +17,7 @@ with a GPT, a GPT-2 or a translator writes a file whose signatures read a prompt
 generate token by token, for TextGenerator or Translator of distill.runtime.
 """
 
+import json
 import pathlib
 
 from absl import flags, logging
@@ -161,10 +162,34 @@ def refuse_flags_of_others(head):
             raise InputError(f"`{name}` is not for a model with the head {head!r}.")
 
 
+def refuse_other_pooling():
+    """Raise an `InputError` if the folder's modules.json makes other vectors than --pooling."""
+    folder = pathlib.Path(FLAGS.model_dir)
+    if not (FLAGS.pooling and (folder / "modules.json").exists()):
+        return
+    for module in json.loads((folder / "modules.json").read_text(encoding="utf-8")):
+        kind, place = module["type"].rsplit(".", 1)[-1], folder / module["path"] / "config.json"
+        if kind not in ("Transformer", "Pooling", "Normalize"):
+            raise InputError(
+                f"{folder / 'modules.json'} has a module {kind}, which the file would lack; give "
+                "a model whose vectors are a pooling alone, or remove modules.json."
+            )
+        if kind == "Pooling" and place.exists():
+            modes = {name for name, value in read_json(place).items() if value is True}
+            modes = {name for name in modes if name.startswith("pooling_mode_")}
+            asked = {"mean": "mean_tokens", "first": "cls_token"}[FLAGS.pooling]
+            if modes and modes != {f"pooling_mode_{asked}"}:
+                raise InputError(
+                    f"{place} has {', '.join(sorted(modes))}, not --pooling={FLAGS.pooling}; give "
+                    "its pooling, or remove the file."
+                )
+
+
 def main():
     check_flags()
     path = pathlib.Path(FLAGS.output_dir) / "model.tflite"
     check_writable(path)
+    refuse_other_pooling()
     entry_point.load_tensorflow()
     calibration = FLAGS.calibration_text and sample("calibration").flat_texts()
     tokenizer = text.load_tokenizer(FLAGS.model_dir)

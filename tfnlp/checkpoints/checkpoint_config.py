@@ -47,10 +47,19 @@ def read_labels(folder):
     Args:
         folder: as in `load_model`.
     """
-    id2label = read_json(find_checkpoint(folder) / "config.json").get("id2label")
+    path = find_checkpoint(folder) / "config.json"
+    id2label = read_json(path).get("id2label")
     if not id2label:
         return None
-    return [id2label[key] for key in sorted(id2label, key=int)]
+    numbers = [str(i) for i in range(len(id2label))]
+    if not isinstance(id2label, dict) or {*id2label} != {*numbers}:
+        raise InputError(
+            f'{path}: id2label must name each class by its number, as {{"0": "name"}}, from 0 on.'
+        )
+    labels = [str(id2label[number]) for number in numbers]
+    if len({*labels}) < len(labels):
+        raise InputError(f"{path}: id2label has a name twice; give each class one of its own.")
+    return labels
 
 
 def read_task_settings(folder):

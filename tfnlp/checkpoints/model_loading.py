@@ -57,6 +57,8 @@ def load_model(folder, head=None, num_classes=None, **options):
     config = _untied_as_stored(config, family, head, reader)
     has_head = may_have_head(folder, family, head)
     stored_classes = _stored_classes(config, family, head, reader) if has_head else None
+    if has_head and head == "classifier":
+        _check_labels(folder, stored_classes)
     num_classes = num_classes or stored_classes
     if head in ("classifier", "tagger") and not num_classes:
         labels = read_labels(folder) if has_head else None
@@ -87,6 +89,23 @@ def load_model(folder, head=None, num_classes=None, **options):
             logging.warning("Not in %s, so random: %s.", reader.description, names)
     _restore_ranges(model, folder, has_head)
     return model
+
+
+def _check_labels(folder, num_classes):
+    """Raise an `InputError` if config.json speaks of other classes than the head has."""
+    if not (folder / "config.json").exists():
+        return
+    path, labels = folder / "config.json", read_labels(folder)
+    if read_json(path).get("problem_type") == "multi_label_classification":
+        raise InputError(
+            f"{path}: problem_type='multi_label_classification' has several classes a text, "
+            "which tfnlp lacks; give a classifier of one class a text."
+        )
+    if labels and num_classes and len(labels) != num_classes:
+        raise InputError(
+            f"{path}: id2label names {len(labels)} classes, and the head has {num_classes}; "
+            "give a name for each."
+        )
 
 
 def read_pooler(folder):

@@ -335,6 +335,12 @@ class Tokenizer:
             self._engine.no_truncation()
             return self._engine.encode(text, add_special_tokens=False).tokens
 
+    def encode_plain(self, text):
+        """Return the ids of one text without special tokens around it, a list."""
+        with _ENGINES:
+            self._engine.no_truncation()
+            return self._engine.encode(text, add_special_tokens=False).ids
+
     @functools.cached_property
     def _word_engine(self):
         """The engine for texts that are already split into words."""
