@@ -47,7 +47,7 @@ def _traced(block):
     def call(values, args, kwargs):
         with keras.StatelessScope(zip(block.variables, values, strict=True)) as scope:
             outputs = type(block).call(block, *args, **kwargs)
-        # Within a model of half precision the scope would give casts, which are never the old ones.
+        # Under half precision the scope would return casts, and a cast is never the old tensor.
         with AutocastScope(None):
             new = [scope.get_current_value(variable) for variable in block.variables]
         pairs = enumerate(zip(new, values, strict=True))
