@@ -3,17 +3,24 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: demo test quick mobile docs docs-links lint dist installed licences saved_files beam notebooks
+.PHONY: demo test test-slow test-all slow-tests mobile docs docs-links lint dist installed licences saved_files beam notebooks
 
 demo: $(VENV)/demo.stamp
 	$(RUN) recipes/demo.py --output_dir=demo --packages_dir=$(VENV)/demo
 
+# All but the slow tests, in some 8 minutes on 2 cores.
 test: $(VENV)/test.stamp $(VENV)/demo.stamp lint
-	$(RUN) -m pytest
+	$(RUN) -m pytest -m "not slow"
 
-# One test or two of every part.
-quick: $(VENV)/test.stamp lint
-	$(RUN) -m pytest -m quick
+test-slow: $(VENV)/test.stamp $(VENV)/demo.stamp
+	$(RUN) -m pytest -m slow
+
+test-all: test test-slow
+
+# Writes tests/slow_tests.txt from the processor time of each test.
+slow-tests: $(VENV)/test.stamp $(VENV)/demo.stamp
+	-$(RUN) -m pytest --junitxml=build/tests.xml
+	$(RUN) -m tests.processor_time build/tests.xml
 
 # Exported files in MediaPipe, which has an environment of its own (some 300 MB).
 mobile: $(VENV)/test.stamp $(VENV)/mobile/mediapipe.stamp

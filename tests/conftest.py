@@ -28,6 +28,7 @@ from tfnlp.models import BertConfig
 from tfnlp.text import WordPieceTokenizer
 
 ROOT = pathlib.Path(__file__).parents[1]
+pytest_plugins = ["tests.processor_time"]
 
 
 # The suite runs in two processes, a file in one of them: were a long file given out last, one

@@ -4,15 +4,12 @@ import pathlib
 import subprocess
 import sys
 
-import pytest
-
 
 def run(code, folder, *arguments):
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder).stdout
 
 
-@pytest.mark.quick
 def test_import_loads_no_framework(tmp_path):
     code = "import sys, tfnlp; print({'keras', 'tensorflow', 'torch'} & set(sys.modules))"
     assert run(code, tmp_path) == "set()\n"

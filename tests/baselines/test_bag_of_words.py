@@ -14,7 +14,6 @@ def weights(smooth_idf):
     return [dict(zip(vectorizer.get_feature_names_out(), row, strict=True)) for row in rows]
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize(
     "smooth_idf, once, both",
     [(True, np.log(3 / 2) + 1, 1.0), (False, np.log(2) + 1, 1.0)],

@@ -34,7 +34,6 @@ def by_linear_program(first, second):
     return solution.fun
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("lengths", [(1, 1), (1, 7), (5, 5), (12, 9)])
 def test_the_distance_is_the_optimum_and_the_bounds_are_below(lengths):
     first, second = map(draw, lengths)

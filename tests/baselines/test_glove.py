@@ -13,7 +13,6 @@ def as_matrix(corpus, keys, counts):
     return matrix
 
 
-@pytest.mark.quick
 def test_the_counts_of_three_sentences_with_window_1():
     corpus = read_word_corpus(SENTENCES, "spaces", min_count=1)
     matrix = as_matrix(corpus, *count_pairs(corpus, 1))

@@ -14,7 +14,6 @@ LANGUAGE = ["Language modeling uses transformer", "Document classification task 
 WORDS = BagOfWords(weighting="counts", max_ngram=1)
 
 
-@pytest.mark.quick
 def test_naive_bayes_of_the_worked_example():
     texts, labels = VISION + LANGUAGE, [0, 0, 1, 1]
     model = LinearClassifier("naive_bayes", WORDS, smoothing=0).fit(texts, labels)

@@ -135,7 +135,6 @@ def test_a_row_moves_by_the_rate_or_by_the_bound_of_its_second_derivative(rate):
         np.testing.assert_allclose(table[row], expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.quick
 def test_a_huffman_tree_has_short_paths_for_common_words():
     counts = np.array([8, 4, 2, 1, 1])
     tree = HuffmanTree(counts)

@@ -4,7 +4,6 @@ from tfnlp.baselines import read_word_corpus
 from tfnlp.utils.errors import InputError
 
 
-@pytest.mark.quick
 def test_ids_go_from_the_commonest_word_and_texts_end():
     corpus = read_word_corpus(["A film, a plot", "", "film once a"], min_count=2)
     assert corpus.words == ["a", "film"] and list(corpus.counts) == [3, 2]

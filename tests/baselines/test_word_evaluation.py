@@ -18,7 +18,6 @@ RNG = np.random.default_rng(0)
 VECTORS = WordVectors(WORDS, RNG.normal(size=(6, 4)))
 
 
-@pytest.mark.quick
 def test_similarity_leaves_out_and_counts_unknown_words(tmp_path):
     path = tmp_path / "pairs.tsv"
     rows = ["Athens\tgreece\t9", "oslo\trome\t5", "rome\titaly\t7", "oslo\tyak\t1"]

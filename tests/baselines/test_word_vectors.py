@@ -17,7 +17,6 @@ def keyed(tmp_path_factory):
     return models.KeyedVectors.load_word2vec_format(str(path))
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("name", ["vectors.txt", "vectors.bin"])
 def test_files_are_exchanged_with_gensim(name, tmp_path):
     binary = name.endswith(".bin")

@@ -19,7 +19,6 @@ SIZES = {
 }
 
 
-@pytest.mark.quick
 def test_round_trip_gives_the_same_weights(saved):
     model = load_model(saved, "classifier")
     again = tensors_of(saved)

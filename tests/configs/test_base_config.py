@@ -27,7 +27,6 @@ from tfnlp.configs import (
 from tfnlp.utils.errors import InputError
 
 
-@pytest.mark.quick
 def test_configs_come_back_from_json():
     configs = [*SIZES.values(), *(kind() for kind in (FAMILIES | ENCODER_DECODERS).values())]
     for config in configs:

@@ -67,7 +67,6 @@ def same_corpora(found, expected):
             np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.quick
 def test_a_prepared_corpus_is_the_one_in_memory(tokenizer, tmp_path):
     texts = drawn_documents(300)
     with gzip.open(tmp_path / "a.txt.gz", "wt", encoding="utf-8") as file:

@@ -38,7 +38,6 @@ def gpt2(vocabulary_size, **kwargs):
     return build_model(config, "causal_lm", **kwargs)
 
 
-@pytest.mark.quick
 def test_texts_come_in_the_order_of_prompts_whatever_the_batch(model, tokenizer):
     generator = Generator(model, tokenizer, max_new_tokens=6, batch_size=2)
     found = generator(PROMPTS)

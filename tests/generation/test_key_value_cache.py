@@ -29,7 +29,6 @@ IDS = np.array([row + [0] * (6 - len(row)) for row in SOURCES], "int32")
 MASK = np.array([[1] * len(row) + [0] * (6 - len(row)) for row in SOURCES], "int32")
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize(
     "config",
     [
@@ -59,7 +58,6 @@ def translated_after(model, source, rows):
     return model(inputs | {"decoder_token_ids": np.array(rows, "int32")})["logits"][:, -1]
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize(
     "fields",
     [

@@ -19,7 +19,6 @@ from tfnlp.utils.errors import InputError
 REVIEWS = Template("Review: {text}\nSentiment: {label}.", instruction="Judge.")
 
 
-@pytest.mark.quick
 def test_prompts_of_none_one_and_a_few_examples():
     assert REVIEWS.prompt("dull") == "Judge.\n\nReview: dull\nSentiment:"
     assert REVIEWS.completion("bad") == " bad"

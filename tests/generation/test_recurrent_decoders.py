@@ -14,7 +14,6 @@ from tfnlp.models import RecurrentConfig, build_model
 from tfnlp.utils.errors import InputError
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("cell", CELLS)
 def test_steps_of_a_language_model_equal_the_whole_one_whatever_padding_and_beams(cell):
     config = RecurrentConfig(cell=cell, tie_embeddings=cell == "lstm", **SIZES)

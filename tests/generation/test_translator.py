@@ -45,7 +45,6 @@ def model(tokenizer):
     return transformer(tokenizer.vocabulary_size)
 
 
-@pytest.mark.quick
 def test_each_token_is_the_most_probable_whatever_the_batch(model, tokenizer):
     translator = Translator(model, tokenizer, search=Greedy(), max_new_tokens=6, batch_size=2)
     *found, blank = translator(SOURCES)

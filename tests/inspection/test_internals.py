@@ -32,7 +32,6 @@ def language_model(cell, **fields):
     return with_random_biases(build_model(config, "causal_lm", memory=True))
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("cell", CELLS)
 def test_gradients_over_time_are_those_of_the_memory(cell):
     model = language_model(cell, tie_embeddings=cell == "gru")

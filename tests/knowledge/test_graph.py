@@ -1,13 +1,10 @@
 """Graphs of named triples."""
 
-import pytest
-
 from tfnlp.knowledge import KnowledgeGraph
 
 TRIPLES = [("cat", "is_a", "animal"), ("Hot_dog", "is_a", "food"), ("cat", "is_a", "animal")]
 
 
-@pytest.mark.quick
 def test_names_are_numbered_in_the_order_of_the_triples():
     graph = KnowledgeGraph.from_names(TRIPLES)
     assert graph.entities == ["cat", "animal", "Hot_dog", "food"]

@@ -32,7 +32,6 @@ def close(scores, expected):
     np.testing.assert_allclose(scores, np.array(expected, "float32"), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.quick
 def test_scores_are_those_of_the_papers():
     rows = list(zip(HEADS, RELATIONS, TAILS, strict=True))
     close(transe_score(HEADS, RELATIONS, TAILS), [-sum(abs(h + r - t)) for h, r, t in rows])

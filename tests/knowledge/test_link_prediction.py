@@ -7,7 +7,6 @@ from tfnlp.knowledge import score_links
 from tfnlp.knowledge.link_prediction import mean_ranks
 
 
-@pytest.mark.quick
 def test_equal_scores_share_their_ranks():
     scores = np.array([[3, 2, 1, 2], [1, 1, 1, 1], [5, 9, 7, 8], [5, 9, 7, 8]])
     targets = np.array([1, 2, 0, 0])

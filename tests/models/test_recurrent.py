@@ -28,7 +28,6 @@ def with_random_biases(model, seed=0):
     return model
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("bidirectional", [False, True], ids=["one way", "both ways"])
 @pytest.mark.parametrize("cell", CELLS)
 def test_classes_are_those_of_numpy_and_padding_on_either_side_changes_nothing(

@@ -40,7 +40,6 @@ def pairs(seed=0, sources=7, targets=5):
     }
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("fields", SETTINGS.values(), ids=SETTINGS)
 def test_logits_and_alignment_are_those_of_numpy_and_survive_saving(fields, tmp_path):
     model, inputs = model_of(fields), pairs()

@@ -19,7 +19,6 @@ def weights_of(model):
     return {w.path: np.asarray(w, "float64") for w in model.weights}
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("name", CASES)
 def test_padding_changes_nothing_and_folders_keep_all(name, tmp_path):
     config = CASES[name]

@@ -28,7 +28,6 @@ def log_probabilities(model, ids):
     return logs[np.arange(len(logs)), ids[1:]]
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("cell", CELLS)
 def test_lanes_carry_their_state_and_gradients_stay_in_the_segment(cell):
     config = RecurrentConfig(cell=cell, dropout=0.0, **SIZES)

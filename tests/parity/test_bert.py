@@ -109,7 +109,6 @@ def test_gradients(masked, tmp_path, random_inputs):
     assert checked == len(ours.trainable_variables) == len(expected)
 
 
-@pytest.mark.quick
 def test_saved_model_loads_in_transformers_with_the_same_logits(
     tmp_path, tiny_config, tokenizer, random_inputs
 ):

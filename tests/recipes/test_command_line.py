@@ -40,7 +40,6 @@ print(*(n for n in names if not all(v.checker(None) for v in flags[n].validators
     return tuple(set(line.split()) for line in lines.split("\n")[:2])
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_help_shows_all_flags_of_the_recipes_and_no_others(recipe):
     done = run(recipe, "--help")

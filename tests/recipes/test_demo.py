@@ -29,7 +29,6 @@ def letters(text):
     return re.sub(r"\W", "", text.lower())
 
 
-@pytest.mark.quick
 def test_the_hash_of_a_sentence_decides_its_split():
     rated = [(f"sentence {i}", 2.0 if i % 2 else -2.0) for i in range(2000)]
     more = [("Sentence 0 !", -3.0), ("  sentence  1", 3.0), ("so so", 1.4), ("nor this", -1.4)]

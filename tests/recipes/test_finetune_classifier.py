@@ -80,7 +80,6 @@ def test_a_killed_run_resumes_to_the_same_weights(how, teacher, run, tmp_path):
         np.testing.assert_array_equal(value, weights[1][name])
 
 
-@pytest.mark.quick
 def test_a_finished_run_is_not_trained_again(teacher, run):
     folder, flags = teacher
     before = (folder / "state.safetensors").stat().st_mtime_ns

@@ -75,7 +75,6 @@ def calls(tmp_path, monkeypatch):
     ]
 
 
-@pytest.mark.quick
 def test_a_sweep_runs_each_step_once_and_says_what_each_variant_adds(
     calls, write_sweep, tmp_path, capsys
 ):

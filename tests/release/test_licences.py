@@ -3,7 +3,6 @@
 import itertools
 import tomllib
 
-import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -30,7 +29,6 @@ PACKAGES = [
 ]
 
 
-@pytest.mark.quick
 def test_the_page_names_licence_and_reason_of_each_package(monkeypatch):
     monkeypatch.setattr(licences, "declared", lambda: {"a-b": (">=1", "more")})
     lines = licences.page(PACKAGES).splitlines()

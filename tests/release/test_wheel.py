@@ -60,7 +60,6 @@ def contents(wheel):
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-@pytest.mark.quick
 def test_all_pages_name_the_same_version():
     version, *others = (
         re.search(pattern, (ROOT / name).read_text("utf-8"), re.M)[1]

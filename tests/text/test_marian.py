@@ -85,7 +85,6 @@ def test_one_model_of_both_languages_comes_back(english, tmp_path):
     assert lower.tokens("FINE") == lower.tokens("fine")
 
 
-@pytest.mark.quick
 def test_pieces_are_looked_up_among_the_tokens(folder, pair_of_models, english):
     _, _, tokens = pair_of_models
     tokenizer = load_tokenizer(folder)

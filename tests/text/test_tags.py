@@ -15,7 +15,6 @@ def tagged(tags, scores=None):
     return TaggedText(" ".join(words), spans, tags, scores or [0.5] * len(tags))
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("places", ["BI", "BIES", "BILU"])
 def test_entities_are_seqevals(places):
     rng = np.random.default_rng(0)

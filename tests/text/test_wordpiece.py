@@ -126,7 +126,6 @@ def test_equals_transformers_and_the_original_on_real_lines(corpus, lowercase, d
         assert ours.tokens(line) == original_tokens(line, vocabulary, lowercase, lowercase)
 
 
-@pytest.mark.quick
 def test_pairs_segments_and_cuts(tokenizer):
     (encoding,) = tokenizer.encode(["a fine film"], ["not dull"])
     tokens = [tokenizer.vocabulary[i] for i in encoding.token_ids]

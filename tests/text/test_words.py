@@ -1,7 +1,5 @@
 """Words of a text, split as a training set's are."""
 
-import pytest
-
 from tfnlp.tasks import read_tagged
 from tfnlp.text.words import WordSplitter
 
@@ -18,7 +16,6 @@ def words(splitter, text):
     return [text[start:end] for start, end in splitter.spans(text)]
 
 
-@pytest.mark.quick
 def test_text_is_split_as_the_sentences_are():
     splitter = WordSplitter.from_sentences(SENTENCES)
     assert splitter.prefixes >= {"(", "!"} and "@" not in splitter.prefixes

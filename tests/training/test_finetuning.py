@@ -47,7 +47,6 @@ class Scripted(Classification):
         return {}
 
 
-@pytest.mark.quick
 def test_the_best_epoch_on_dev_is_reported_and_test_is_scored_by_itself(
     one_layer, tokenizer, tmp_path
 ):

@@ -23,7 +23,7 @@ def recomputable(call):
             return call(self, *args, **kwargs)
         arguments = keras.tree.flatten((args, kwargs))
         moves = [i for i, x in enumerate(arguments) if _has_gradient(x)]
-        # State before the first call: seeds and all else that a call changes, not cast.
+        # State before the first call: seeds and all else that a call changes.
         with AutocastScope(None):
             states = [(v, ops.copy(v)) for v in self.non_trainable_variables]
         structure = []
@@ -37,7 +37,10 @@ def recomputable(call):
                 results = call(self, *positional, **named)
                 structure.append(results)
             else:
-                with keras.StatelessScope(state_mapping=states):
+                # Kept uncast, or frozen weights of float32 layers would differ in this call.
+                with AutocastScope(None):
+                    scope = keras.StatelessScope(state_mapping=states)
+                with scope:
                     results = call(self, *positional, **named)
             return keras.tree.flatten(results)
 

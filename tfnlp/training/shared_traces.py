@@ -45,11 +45,11 @@ def _traced(block):
 
     @tf.function(autograph=False)
     def call(values, args, kwargs):
-        with keras.StatelessScope(zip(block.variables, values, strict=True)) as scope:
+        with AutocastScope(None):  # which would cast the weights before they are kept
+            scope = keras.StatelessScope(zip(block.variables, values, strict=True))
+        with scope:
             outputs = type(block).call(block, *args, **kwargs)
-        # Under half precision the scope would return casts, and a cast is never the old tensor.
-        with AutocastScope(None):
-            new = [scope.get_current_value(variable) for variable in block.variables]
+        new = [scope.get_current_value(variable) for variable in block.variables]
         pairs = enumerate(zip(new, values, strict=True))
         return outputs, {place: value for place, (value, old) in pairs if value is not old}
 

@@ -59,7 +59,6 @@ def outputs(model, tokenizer, texts):
     return {k: np.asarray(v) for k, v in model(tokenizer(texts)).items()}
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("case", CASES)
 def test_outputs_on_the_corpus_stay_the_same(case, texts, tokenizers, tmp_path):
     kind, family, config, head, tied = CASES[case]

@@ -41,7 +41,6 @@ def model(tiny_config):
     return build_model(tiny_config, "classifier", 3)
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize(
     ("quantization", "tolerance"), [("float32", 1e-5), ("float16", 5e-3), ("int8", 0.02)]
 )

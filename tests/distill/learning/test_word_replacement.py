@@ -82,7 +82,6 @@ def slow_copies(model, tokenizer, texts, config):
     return found
 
 
-@pytest.mark.quick
 def test_words_are_replaced_as_in_algorithm_1(masked_lm, tokenizer):
     config = ReplacementConfig(probability=0.5, copies=6, candidates=4, seed=3)
     vectors = WordNeighbours.of_model(masked_lm, tokenizer)

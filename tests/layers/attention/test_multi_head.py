@@ -45,7 +45,6 @@ def test_matches_loops_for_self_and_cross_attention_with_masked_rows(target, sou
     np.testing.assert_allclose(scores, expected_scores, atol=1e-5)
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize(
     "options",
     [

@@ -1,0 +1,96 @@
+"""Processor time of each test, and the list of tests that are slow.
+
+`make slow-tests` runs all tests and writes the list anew. A test is slow above `LIMIT`; what
+`kept` names is never slow, so that each file and each sweep keeps a test in `make test`.
+"""
+
+import collections
+import os
+import pathlib
+import resource
+import sys
+import time
+import xml.etree.ElementTree as ET
+
+import pytest
+
+# Seconds of processor time, of a test with the fixtures that it is the first to need.
+LIMIT = 0.75
+# Seconds above which a test that is not in the list fails: far above `LIMIT`, since machines
+# differ threefold and a file's first test pays for what it imports.
+FAILS_ABOVE = 12.0
+# Seconds that a sweep's cheapest case may take to be kept.
+SWEEP_LIMIT = 3.0
+SLOW_TESTS = pathlib.Path(__file__).with_name("slow_tests.txt")
+# From a teacher over its student to the file and its answers; a killed run; one run each of
+# pretraining and translation. Shorter tests of generation are many.
+CHAIN = (
+    "tests/recipes/test_demo.py::test_every_step_runs_and_the_table_says_what_came_out",
+    "tests/recipes/test_finetune_classifier.py::test_a_killed_run_resumes_to_the_same_weights[2]",
+    "tests/training/test_half_precision.py",
+    "tests/training/test_pretraining.py::test_trains_logs_each_loss_and_saves_each_model",
+    "tests/training/test_translator_training.py::test_learns_and_reports[recurrent]",
+)
+
+
+def pytest_collection_modifyitems(items):
+    slow = set(SLOW_TESTS.read_text(encoding="utf-8").splitlines())
+    for item in items:
+        if item.nodeid in slow:
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    item.stash[_START] = time.perf_counter(), _processor_seconds()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    if call.when != "teardown":
+        return (yield)
+    clock, seconds = item.stash[_START]
+    # A process that an earlier test left is counted when it is waited for, in any test.
+    most = (time.perf_counter() - clock) * os.cpu_count()
+    seconds = min(_processor_seconds() - seconds, most)
+    item.user_properties += [("node", item.nodeid), ("processor_seconds", f"{seconds:.2f}")]
+    report = yield
+    listed = item.get_closest_marker("slow") or item.nodeid.startswith(CHAIN)
+    if report.passed and seconds > FAILS_ABOVE and not listed:
+        report.outcome = "failed"
+        report.longrepr = f"{seconds:.1f} s of processor time: shorten it, or `make slow-tests`."
+    return report
+
+
+_START = pytest.StashKey()
+
+
+def _processor_seconds():
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def slow_tests(seconds):
+    """Return the names of slow tests, sorted, for {name: seconds of processor time}."""
+    files, sweeps = collections.defaultdict(list), collections.defaultdict(list)
+    for name in sorted(seconds, key=seconds.get):
+        files[name.split("::")[0]].append(name)
+        if "[" in name:
+            sweeps[name.split("[")[0]].append(name)
+    kept = {names[0] for names in files.values()}
+    kept |= {names[0] for names in sweeps.values() if seconds[names[0]] <= SWEEP_LIMIT}
+    slow = (name for name, cost in seconds.items() if cost > LIMIT and name not in kept)
+    return sorted(name for name in slow if not name.startswith(CHAIN))
+
+
+def read_seconds(path):
+    """Return {test: seconds of processor time} of pytest's JUnit file."""
+    cases = ET.parse(path).iter("testcase")
+    properties = ({p.get("name"): p.get("value") for p in c.iter("property")} for c in cases)
+    return {p["node"]: float(p["processor_seconds"]) for p in properties if "node" in p}
+
+
+if __name__ == "__main__":
+    names = slow_tests(read_seconds(sys.argv[1]))
+    SLOW_TESTS.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    print(f"{len(names)} slow tests in {SLOW_TESTS}.")
