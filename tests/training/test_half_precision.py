@@ -57,5 +57,5 @@ def test_weights_move_as_in_float32(policy, options, prepare):
         if not np.any(a):
             assert not np.any(b), path  # frozen
         elif "key/bias" not in path:  # whose gradient is 0 but for rounding
-            assert np.dot(a, b) > 0.97 * np.linalg.norm(a) * np.linalg.norm(b), path
-            assert np.linalg.norm(b) == pytest.approx(np.linalg.norm(a), rel=0.2), path
+            assert np.dot(a, b) > 0.95 * np.linalg.norm(a) * np.linalg.norm(b), path
+            assert np.linalg.norm(b) == pytest.approx(np.linalg.norm(a), rel=0.25), path
