@@ -18,9 +18,9 @@ import pytest
 LIMIT = 0.75
 # Seconds above which a test that is not in the list fails: far above `LIMIT`, since machines
 # differ threefold and a file's first test pays for what it imports.
-FAILS_ABOVE = 12.0
-# Seconds that a sweep's cheapest case may take to be kept.
-SWEEP_LIMIT = 3.0
+FAILS_ABOVE = 30.0
+# Seconds that the cheapest test of a file, and the cheapest case of a sweep, may take to be kept.
+FILE_LIMIT, SWEEP_LIMIT = 12.0, 3.0
 SLOW_TESTS = pathlib.Path(__file__).with_name("slow_tests.txt")
 # From a teacher over its student to the file and its answers; a killed run; one run each of
 # pretraining and translation. Shorter tests of generation are many.
@@ -77,7 +77,7 @@ def slow_tests(seconds):
         files[name.split("::")[0]].append(name)
         if "[" in name:
             sweeps[name.split("[")[0]].append(name)
-    kept = {names[0] for names in files.values()}
+    kept = {names[0] for names in files.values() if seconds[names[0]] <= FILE_LIMIT}
     kept |= {names[0] for names in sweeps.values() if seconds[names[0]] <= SWEEP_LIMIT}
     slow = (name for name, cost in seconds.items() if cost > LIMIT and name not in kept)
     return sorted(name for name in slow if not name.startswith(CHAIN))
