@@ -28,8 +28,8 @@ class ClusteringConfig(Settings):
 class Clusterer(keras.layers.Layer):
     """Clustering of a model's kernels: each weight takes the value of its centroid.
 
-    Han et al. 2016, 'Deep Compression', section 3. Weights of a cluster share their value, and
-    stay in the cluster as they train. A cluster moves to the mean of its updated weights.
+    Han et al. 2016, 'Deep Compression', section 3 and eq. 3. Weights of a cluster share their
+    value, and stay in the cluster as they train. A centroid's gradient is the sum of its weights'.
     TensorFlow Model Optimization computes the centroids (k-means++) and assigns the nearest. A
     kernel of few values takes few bits a weight in a compressed file.
 
@@ -73,8 +73,32 @@ class Clusterer(keras.layers.Layer):
         nearest = [engine.get_pulling_indices(tf.constant(row)).numpy() for row in weights]
         return centroids.numpy(), np.stack(nearest).astype("int32")
 
+    def before_step(self, gradients, variables):
+        """Return gradients in which the weights of each cluster share that of their centroid.
+
+        A weight's is the sum over its cluster of n weights by sqrt(n), so that the global norm
+        counts each centroid once. Optimizers like Adam's do not see the factor.
+        """
+        clusters = {
+            id(kernel): cluster
+            for kernel, cluster in zip(self.kernels.items, self.clusters, strict=True)
+        }
+        return [
+            self._summed(gradient, clusters[id(variable)])
+            if id(variable) in clusters
+            else gradient
+            for gradient, variable in zip(gradients, variables, strict=True)
+        ]
+
+    def _summed(self, gradient, cluster):
+        indices = tf.reshape(cluster.value, [-1])
+        sums = tf.math.unsorted_segment_sqrt_n(
+            tf.reshape(gradient, [-1]), indices, self.config.clusters
+        )
+        return tf.gather(sums, cluster.value)
+
     def after_step(self, number):
-        """Set the weights of each cluster to their mean after a training step."""
+        """Set the weights of each cluster to their mean, from which rounding parts them."""
         for kernel, cluster in zip(self.kernels.items, self.clusters, strict=True):
             weights, indices = (tf.reshape(x.value, [-1]) for x in (kernel, cluster))
             means = tf.math.unsorted_segment_mean(weights, indices, self.config.clusters)

@@ -155,6 +155,10 @@ class Pruner(keras.layers.Layer):
 
         return run
 
+    def before_step(self, gradients, variables):
+        """Return the gradients: pruned weights learn too, as they may come back."""
+        return gradients
+
     def after_step(self, number):
         """Mask the weights after a training step; `number` counts from 1."""
         self.run_engine(number)

@@ -131,8 +131,9 @@ class Muon(SummedGradients, keras.optimizers.Muon):
     """`keras.optimizers.Muon` for the kernels of blocks, and AdamW for every other variable.
 
     Its update of a matrix is the momentum made orthogonal by Newton-Schulz iterations (Jordan
-    et al. 2024), scaled to the size of AdamW's, so that the same rates and decay serve (Liu et
-    al. 2025, 'Muon is Scalable for LLM Training', section 2.2). Embeddings, heads, norms and
+    et al. 2024), of root mean square 0.2, as AdamW's is in a long pretraining (Liu et al. 2025,
+    'Muon is Scalable for LLM Training', section 2.2). In the first hundreds of steps AdamW's is
+    near 1: a short fine-tuning takes some five times AdamW's rate. Embeddings, heads, norms and
     biases are AdamW's. See `SummedGradients`.
     """
 

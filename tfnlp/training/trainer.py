@@ -20,8 +20,9 @@ class Trainer(keras.Model):
     Attributes:
         accumulation_steps: sequential parts of each batch.
         compressor: layer that constrains the weights, such as a
-            `distill.compression.weight_pruning.Pruner`, or None. After each step
-            `after_step(number)` restores the constraint. An epoch may be the best only once
+            `distill.compression.weight_pruning.Pruner`, or None. `before_step(gradients,
+            variables)` returns gradients within the constraint, and after each step
+            `after_step(number)` restores it. An epoch may be the best only once
             `complete()` is true. The compressor's weights are part of the run's state.
         step_log: the `StepLog` of steps between lines of the log, or None.
         part_weights: {name of a tracker: weight} of the parts that the loss is the sum of; none
@@ -65,6 +66,8 @@ class Trainer(keras.Model):
         as a norm needs. A metric that is made in `__init__` and updated here is logged for each
         epoch.
         """
+        if self.compressor is not None:
+            gradients = self.compressor.before_step(gradients, self.trainable_weights)
         self.optimizer.apply_gradients(zip(gradients, self.trainable_weights, strict=True))
         if self.compressor is not None:
             self.compressor.after_step(self.optimizer.iterations)

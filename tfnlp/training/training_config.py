@@ -66,8 +66,8 @@ class TrainingConfig(Settings):
     decay_power: float = setting(2.0, "Exponent of a polynomial schedule.", above=0)
     optimizer: str = setting(
         "adamw",
-        "AdamW; LAMB for batches of thousands; or Muon for matrices of blocks, with AdamW for the "
-        "rest.",
+        "AdamW; LAMB for batches of thousands; or Muon for matrices of blocks, at some five times "
+        "AdamW's rate in a short training, with AdamW for the rest.",
         choices=OPTIMIZERS,
     )
     beta_1: float = setting(

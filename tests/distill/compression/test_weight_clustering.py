@@ -46,6 +46,28 @@ def test_weights_go_to_the_nearest_of_so_many_centroids_and_stay_together(one_la
     assert clusterer.figures(model) == {"distinct_values": 8}  # of the kernel with the most
 
 
+def test_weights_of_a_cluster_take_the_step_of_their_centroid(one_layer):
+    model = build_model(one_layer, "classifier", 2)
+    clusterer = Clusterer(model, ClusteringConfig(8))
+    rng = np.random.default_rng(0)
+    variables = model.trainable_weights
+    gradients = [rng.normal(size=v.shape).astype("float32") for v in variables]
+    shared = clusterer.before_step([tf.constant(g) for g in gradients], variables)
+    kernels = {kernel.path for kernel in block_kernels(model)}
+    for variable, gradient, result in zip(variables, gradients, shared, strict=True):
+        if variable.path not in kernels:
+            np.testing.assert_array_equal(result, gradient)
+            continue
+        weights, total = np.asarray(variable), 0.0
+        for value in np.unique(weights):
+            members = weights == value
+            centroid = gradient[members].sum()
+            expected = centroid / np.sqrt(members.sum())
+            np.testing.assert_allclose(np.asarray(result)[members], expected, rtol=2e-4, atol=1e-5)
+            total += centroid**2
+        np.testing.assert_allclose(np.sum(np.square(result)), total, rtol=1e-3)
+
+
 def test_a_distilled_student_has_so_many_values(one_layer, tokenizer, tmp_path):
     teacher = build_model(one_layer, "classifier", 2)
     student = make_student(teacher, 1, hidden_dim=16)
