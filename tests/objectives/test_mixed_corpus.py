@@ -42,7 +42,7 @@ def test_documents_come_in_shares_by_weight(caplog):
 
 
 def test_a_part_of_a_repetition_is_cut_by_tokens(caplog):
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", "absl")
     sizes = np.random.default_rng(0).lognormal(3, 1, 60).astype(int) + 1
     unequal = Corpus.from_documents([[[i] * size] for i, size in enumerate(sizes)])
     total = sizes.sum()
