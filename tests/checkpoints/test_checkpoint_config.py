@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tfnlp.checkpoints import load_model, read_config
+from tfnlp.checkpoints import load_model, read_config, save_model
+from tfnlp.models import build_model
 from tfnlp.utils.errors import InputError
 
 
@@ -15,6 +16,7 @@ from tfnlp.utils.errors import InputError
         ({"hidden_act": "mish"}, "hidden_act=mish is unknown.*; use one of gelu"),
         ({"position_embedding_type": "relative_key"}, "only 'absolute' is"),
         ({"num_attention_heads": 5}, "num_heads=5 does not divide"),
+        ({"num_attention_heads": 0}, "num_heads=0 does not divide"),
     ],
 )
 def test_configs_of_other_models_are_named(fields, message, saved):
@@ -22,6 +24,24 @@ def test_configs_of_other_models_are_named(fields, message, saved):
     path.write_text(json.dumps(json.loads(path.read_text()) | fields))
     with pytest.raises(InputError, match=message):
         load_model(saved)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"id2label": {"0": "a", "1": "b", "2": "c"}}, "3 classes, and the head has 2"),
+        ({"id2label": {"a": 0, "b": 1}}, "id2label must name each class by its number"),
+        ({"id2label": ["a", "b"]}, "id2label must name each class by its number"),
+        ({"id2label": {"0": "a", "1": "a"}}, "id2label has a name twice"),
+        ({"problem_type": "multi_label_classification"}, "several classes a text"),
+    ],
+)
+def test_labels_that_do_not_fit_the_head_are_refused(fields, message, one_layer, tmp_path):
+    save_model(build_model(one_layer, "classifier", 2), tmp_path, ["bad", "good"])
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+    with pytest.raises(InputError, match=rf"config\.json: .*{message}"):
+        load_model(tmp_path, "classifier")
 
 
 def test_missing_and_broken_configs_are_named(saved, tmp_path):

@@ -48,6 +48,24 @@ def test_a_file_of_pairs_is_exported_and_measured(run, tiny_config, tokenizer, t
     assert "none.tsv does not exist; check the path." in done.stderr
 
 
+def test_vectors_of_another_pooling_than_the_folders_are_refused(
+    run, one_layer, tokenizer, tmp_path
+):
+    folder = tmp_path / "encoder"
+    save_model(build_model(one_layer), folder, None, tokenizer)
+    kinds = {"Transformer": "", "Pooling": "1_Pooling", "Dense": "2_Dense"}
+    modules = [{"path": p, "type": f"sentence_transformers.models.{k}"} for k, p in kinds.items()]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling").mkdir()
+    pooling = {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
+    (folder / "1_Pooling/config.json").write_text(json.dumps(pooling))
+    flags = [f"--model_dir={folder}", f"--output_dir={tmp_path / 'file'}"]
+    done = run("export_tflite", *flags, "--pooling=mean", status=2)
+    assert "modules.json has a module Dense" in done.stderr
+    done = run("export_tflite", *flags, "--pooling=first", status=2)
+    assert "has pooling_mode_mean_tokens, not --pooling=first" in done.stderr
+
+
 def test_a_language_model_is_exported(run, language_model, tmp_path):
     flags = [f"--model_dir={language_model}", f"--output_dir={tmp_path}", "--quantization=float32"]
     run("export_tflite", *flags, "--beams=1", "--fixed_lengths=8", "--max_length=24")
