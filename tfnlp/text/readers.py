@@ -352,9 +352,16 @@ def _table_rows(path, columns, on_read):
         if len(record) != len(header):
             raise InputError(
                 f"{path}, line {number}: {len(record)} columns, but the header has "
-                f"{len(header)} ({', '.join(header)})."
+                f"{len(header)} ({', '.join(header)}).{_hint_of_quotes(path, record)}"
             )
         yield f"line {number}", {column: record[place] for column, place in places.items()}
+
+
+def _hint_of_quotes(path, record):
+    """Return what to do with a field that is quoted over several lines or tabs, as by pandas."""
+    if format_of(path)[0] != ".tsv" or not any(field.startswith('"') for field in record):
+        return ""
+    return " Quotes have no meaning in a .tsv: write a table with quoted fields as .csv."
 
 
 def _header(records):
