@@ -359,7 +359,7 @@ def _table_rows(path, columns, on_read):
 
 def _hint_of_quotes(path, record):
     """Return what to do with a field that is quoted over several lines or tabs, as by pandas."""
-    if format_of(path)[0] != ".tsv" or not any(field.startswith('"') for field in record):
+    if format_of(path) != ".tsv" or not any(field.startswith('"') for field in record):
         return ""
     return " Quotes have no meaning in a .tsv: write a table with quoted fields as .csv."
 
