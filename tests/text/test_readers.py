@@ -285,3 +285,13 @@ def test_parquet_is_a_stream_of_groups_of_rows(tmp_path):
         assert text == table["sentence"][number].as_py()
         held = max(held, pyarrow.total_allocated_bytes() - before)
     assert number == 7999 and held < total / 4
+
+
+@pytest.mark.parametrize("label, message", [("x|y", "several labels"), ("-", "stands for none")])
+def test_a_label_of_several_or_of_none_is_named(label, message, tmp_path):
+    path = tmp_path / "x.tsv"
+    path.write_text(f"sentence\tlabel\na\tx\nb\ty\nc\t{label}\n")
+    with pytest.raises(InputError, match=f"line 4: .*{message}"):
+        read_examples(path, "sentence", label_column="label")
+    read = read_examples(path, "sentence", label_column="label", label_names=["x", "y", label])
+    assert read.labels == [0, 1, 2]

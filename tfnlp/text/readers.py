@@ -7,6 +7,7 @@ import io
 import json
 import math
 import pathlib
+import re
 import zlib
 
 from tfnlp.text.lines import check_file, read_lines
@@ -219,6 +220,7 @@ def as_number(text):
 def _label_names(path, labels):
     """Return the labels of a file, sorted, by number if all are numbers."""
     names = sorted({label for _, label in labels} - {""})
+    _check_one_label(path, labels, names)
     try:
         numbers = {name: as_number(name) for name in names}
     except ValueError:
@@ -234,6 +236,20 @@ def _label_names(path, labels):
                 "them alike, or give all labels."
             )
     return sorted(names, key=numbers.get)
+
+
+def _check_one_label(path, labels, names):
+    """Raise an InputError for several labels in one, and for what SNLI writes for none."""
+    for name in names:
+        parts = [part.strip() for part in re.split(r"[|,;]", name)]
+        if len(parts) > 1 and {*parts} <= {*names}:
+            message = f"{name!r} has several labels, and a text has one here; give one"
+        elif name == "-" and len(names) > 2:
+            message = "the label '-' stands for none, as in SNLI; leave such lines out"
+        else:
+            continue
+        place = next(place for place, label in labels if label == name)
+        raise InputError(f"{path}, {place}: {message}, or name all labels if this is one.")
 
 
 def _label_ids(path, labels, names):
