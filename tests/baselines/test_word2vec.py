@@ -164,3 +164,11 @@ def test_negatives_are_drawn_by_counts_to_the_power_of_three_quarters():
 def test_ngrams_of_a_word_with_its_edges():
     assert character_ngrams("where", 3, 3) == ["<wh", "whe", "her", "ere", "re>"]
     assert "<where>" not in character_ngrams("where", 3, 9)
+
+
+def test_widths_are_drawn_evenly_up_to_the_window(corpus):
+    model = Word2Vec(corpus, dataclasses.replace(SMALL, window=5, batch_words=10_000))
+    ((batch, _),) = model.batches(np.zeros(10_000, "int32"), np.random.default_rng(0))
+    counts = np.bincount(batch[2])
+    assert len(counts) == 6 and not counts[0]
+    assert abs(counts[1:] - 2000).max() < 4 * np.sqrt(10_000 * 0.2 * 0.8)

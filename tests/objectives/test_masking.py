@@ -119,6 +119,11 @@ def test_spans_shrink_to_what_there_is():
     assert (spans[1, :2] > 0).all() and not spans[1, 2] and not spans[2].any()
 
 
+def test_every_text_of_words_has_a_span_however_short():
+    room = np.tile([[1, 0, 0]], (200, 1))
+    assert (draw_masked_spans(room, 0.15, 3, np.random.default_rng(0))[:, 0] > 0).all()
+
+
 def test_texts_without_ordinary_tokens_have_nothing_to_predict():
     masking = Masking(MASK, np.arange(5, 60))
     ids = np.array([[2, 3, 0], [2, 1, 3]])

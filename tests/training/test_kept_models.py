@@ -30,6 +30,15 @@ def test_the_best_epochs_are_kept_and_the_ousted_deleted(tmp_path):
     assert kept.due(28) and not kept.due(21)
 
 
+def test_an_ousted_epoch_that_is_kept_for_good_stays(tmp_path):
+    kept = KeptModels(tmp_path, lambda folder: folder.mkdir(), every=7, best=1)
+    scores = {}
+    for step, score in {7: 0.5, 10: 0.6, 14: 0.9}.items():
+        scores = kept.rank(step, score, scores)
+    assert scores == {"14": 0.9}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step_14", "step_7"]
+
+
 def train(folder, text_config, stop_after=None, keep_every=5):
     """A run of 3 epochs of 7 batches, whose epochs have given scores."""
     keras.utils.set_random_seed(0)
