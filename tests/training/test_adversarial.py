@@ -132,6 +132,20 @@ def test_adversarial_loss_grows_with_the_step(num_classes, tiny_config, random_i
     assert losses[0] < losses[1] < losses[2] < losses[3]
 
 
+@pytest.mark.parametrize("num_classes", [1, 2])
+def test_the_step_goes_uphill(num_classes, tiny_config, random_inputs):
+    inputs = random_inputs(4, 9, tiny_config.vocabulary_size)
+    config = dataclasses.replace(tiny_config, dropout=0.0, attention_dropout=0.0)
+    model = build_model(config, "classifier", num_classes)
+    outputs = {"logits": model(inputs)["logits"]}
+    # Small beside the start: a large step grows the divergence either way.
+    down, still, up = (
+        float(AdversarialRegularizer(model, ("logits",), 1.0, step, 1e-2, seed=1)(inputs, outputs))
+        for step in (-1e-3, 0.0, 1e-3)
+    )
+    assert down < still < up
+
+
 def test_adversarial_loss_is_the_symmetric_divergence(tiny_config):
     model = build_model(tiny_config, "classifier", 3)
     regularizer = AdversarialRegularizer(model, ("logits",), 1.0)
