@@ -14,7 +14,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-# Seconds of processor time, of a test with the fixtures that it is the first to need.
+# Seconds of processor time of a test, with all of the fixtures that it shares with others: one
+# of these has to pay for them.
 LIMIT = 0.75
 # Seconds of the test alone, without its fixtures, above which one that is not in the list fails:
 # far above `LIMIT`, since machines differ threefold and a first test pays for what it imports.
@@ -42,7 +43,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    item.stash[_START] = time.perf_counter(), _processor_seconds()
+    item.stash[_START] = _Clock()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -56,15 +57,40 @@ def pytest_runtest_call(item):
     return result
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef, request):
+    if fixturedef.scope == "function":
+        return (yield)
+    start = _Clock()
+    result = yield
+    _SHARED[fixturedef] = start.seconds()
+    request.config.stash[_SET_UP] = request.config.stash.get(_SET_UP, 0.0) + _SHARED[fixturedef]
+    return result
+
+
 def pytest_runtest_teardown(item):
-    clock, seconds = item.stash[_START]
-    # A process that an earlier test left is counted when it is waited for, in any test.
-    most = (time.perf_counter() - clock) * os.cpu_count()
-    seconds = min(_processor_seconds() - seconds, most)
+    seconds = item.stash[_START].seconds() - item.config.stash.get(_SET_UP, 0.0)
+    item.config.stash[_SET_UP] = 0.0
+    definitions = item._fixtureinfo.name2fixturedefs  # not public, and there is no other way
+    seconds += sum(_SHARED.get(fixtures[-1], 0.0) for fixtures in definitions.values())
     item.user_properties += [("node", item.nodeid), ("processor_seconds", f"{seconds:.2f}")]
 
 
+class _Clock:
+    """Processor time since it was made, of this process and of those that it waited for."""
+
+    def __init__(self):
+        self.time, self.processor = time.perf_counter(), _processor_seconds()
+
+    def seconds(self):
+        # A process that an earlier test left is counted when it is waited for, in any test.
+        most = (time.perf_counter() - self.time) * os.cpu_count()
+        return min(_processor_seconds() - self.processor, most)
+
+
 _START = pytest.StashKey()
+_SET_UP = pytest.StashKey()  # seconds of the shared fixtures that a test was the first to need
+_SHARED = {}  # seconds of each shared fixture
 
 
 def _processor_seconds():
