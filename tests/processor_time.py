@@ -28,7 +28,7 @@ SLOW_TESTS = pathlib.Path(__file__).with_name("slow_tests.txt")
 CHAIN = (
     "tests/recipes/test_demo.py::test_every_step_runs_and_the_table_says_what_came_out",
     "tests/recipes/test_finetune_classifier.py::test_a_killed_run_resumes_to_the_same_weights[2]",
-    "tests/training/test_half_precision.py",
+    "tests/training/test_half_precision.py::test_weights_move_as_in_float32[plain]",
     "tests/training/test_pretraining.py::test_trains_logs_each_loss_and_saves_each_model",
     "tests/training/test_translator_training.py::test_learns_and_reports[recurrent]",
 )
