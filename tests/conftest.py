@@ -20,6 +20,7 @@ if "tensorflow" not in sys.modules:  # after which it crashes
         import triton  # noqa: F401
 import keras
 import numpy as np
+import psutil
 import pytest
 import tensorflow as tf
 from tensorflow.python.framework import ops as tf_ops
@@ -56,18 +57,25 @@ def _clean_state():
     keras.backend.clear_session(free_memory=False)
 
 
+LEFT = 256 * 2**20  # bytes
+_memory = {"collected": 0}  # resident bytes after the last collection
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _free_memory():
-    """Collect garbage once a file: after each test it took longer than most tests do."""
+    """Collect garbage after a file that left much: after each it took longer than most tests."""
     yield
     # TensorFlow keeps the graph of each traced custom gradient, in a registry without an end.
     registry = tf_ops.gradient_registry._registry
     for name in [name for name in registry if name.startswith("CustomGradient-")]:
         del registry[name]
+    if psutil.Process().memory_info().rss < _memory["collected"] + LEFT:
+        return
     gc.collect()
     gc.freeze()  # what TensorFlow and Keras keep is not looked through again
     with contextlib.suppress(AttributeError, OSError, TypeError):  # glibc alone has it
         ctypes.CDLL(None).malloc_trim(0)
+    _memory["collected"] = psutil.Process().memory_info().rss
 
 
 @pytest.fixture
