@@ -16,7 +16,7 @@ import pytest
 
 # Seconds of processor time of a test, with all of the fixtures that it shares with others: one
 # of these has to pay for them.
-LIMIT = 0.75
+LIMIT = 0.5
 # Seconds of the test alone, without its fixtures, above which one that is not in the list fails:
 # far above `LIMIT`, since machines differ threefold and a first test pays for what it imports.
 FAILS_ABOVE = 60.0
