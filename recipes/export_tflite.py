@@ -17,7 +17,6 @@ with a GPT, a GPT-2 or a translator writes a file whose signatures read a prompt
 generate token by token, for TextGenerator or Translator of distill.runtime.
 """
 
-import json
 import pathlib
 
 from absl import flags, logging
@@ -26,6 +25,7 @@ from distill import export, runtime
 from recipes import data_flags, entry_point, model_flags
 from recipes.command_line import group, no_effect, read_numbers, refuse_without
 from tfnlp import checkpoints, text
+from tfnlp.text.readers import read_json_data
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable, read_json, write_text
 
@@ -167,7 +167,7 @@ def refuse_other_pooling():
     folder = pathlib.Path(FLAGS.model_dir)
     if not (FLAGS.pooling and (folder / "modules.json").exists()):
         return
-    for module in json.loads((folder / "modules.json").read_text(encoding="utf-8")):
+    for module in read_json_data(folder / "modules.json"):
         kind, place = module["type"].rsplit(".", 1)[-1], folder / module["path"] / "config.json"
         if kind not in ("Transformer", "Pooling", "Normalize"):
             raise InputError(

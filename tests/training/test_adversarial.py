@@ -118,32 +118,30 @@ def test_all_passes_of_a_step_share_what_dropout_draws(make_config, random_input
     np.testing.assert_array_equal(after, [np.array(seed) for seed in still.seeds])
 
 
-@pytest.mark.parametrize("num_classes", [1, 2])
-def test_adversarial_loss_grows_with_the_step(num_classes, tiny_config, random_inputs):
+@pytest.fixture(params=[1, 2])
+def loss_after(request, tiny_config, random_inputs):
+    """The loss of a model of so many classes by start and step, `loss_after(start, step)`."""
     inputs = random_inputs(4, 9, tiny_config.vocabulary_size)
     config = dataclasses.replace(tiny_config, dropout=0.0, attention_dropout=0.0)
-    model = build_model(config, "classifier", num_classes)
+    model = build_model(config, "classifier", request.param)
     outputs = {"logits": model(inputs)["logits"]}
-    losses = []
-    for start, step in ((0.0, 0.0), (1e-2, 0.0), (1e-2, 0.5), (1e-2, 2.0)):
+
+    def loss(start, step):
         regularizer = AdversarialRegularizer(model, ("logits",), 1.0, step, start, seed=1)
-        losses.append(float(regularizer(inputs, outputs)))
+        return float(regularizer(inputs, outputs))
+
+    return loss
+
+
+def test_adversarial_loss_grows_with_the_step(loss_after):
+    losses = [loss_after(*x) for x in ((0.0, 0.0), (1e-2, 0.0), (1e-2, 0.5), (1e-2, 2.0))]
     assert losses[0] == pytest.approx(0, abs=1e-10)
     assert losses[0] < losses[1] < losses[2] < losses[3]
 
 
-@pytest.mark.parametrize("num_classes", [1, 2])
-def test_the_step_goes_uphill(num_classes, tiny_config, random_inputs):
-    inputs = random_inputs(4, 9, tiny_config.vocabulary_size)
-    config = dataclasses.replace(tiny_config, dropout=0.0, attention_dropout=0.0)
-    model = build_model(config, "classifier", num_classes)
-    outputs = {"logits": model(inputs)["logits"]}
+def test_the_step_goes_uphill(loss_after):
     # Small beside the start: a large step grows the divergence either way.
-    down, still, up = (
-        float(AdversarialRegularizer(model, ("logits",), 1.0, step, 1e-2, seed=1)(inputs, outputs))
-        for step in (-1e-3, 0.0, 1e-3)
-    )
-    assert down < still < up
+    assert loss_after(1e-2, -1e-3) < loss_after(1e-2, 0.0) < loss_after(1e-2, 1e-3)
 
 
 def test_adversarial_loss_is_the_symmetric_divergence(tiny_config):

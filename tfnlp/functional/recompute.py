@@ -37,10 +37,7 @@ def recomputable(call):
                 results = call(self, *positional, **named)
                 structure.append(results)
             else:
-                # Kept uncast, or frozen weights of float32 layers would differ in this call.
-                with AutocastScope(None):
-                    scope = keras.StatelessScope(state_mapping=states)
-                with scope:
+                with uncast_scope(states):
                     results = call(self, *positional, **named)
             return keras.tree.flatten(results)
 
@@ -50,6 +47,16 @@ def recomputable(call):
         return keras.tree.pack_sequence_as(structure[0], outputs)
 
     return recomputing
+
+
+def uncast_scope(values):
+    """Return a `keras.StatelessScope` in which variables have these values, (variable, tensor).
+
+    Made within a layer of half precision, Keras' own would cast the values before it keeps them:
+    each would differ from the variable's, and a float32 layer would compute with rounded weights.
+    """
+    with AutocastScope(None):
+        return keras.StatelessScope(values)
 
 
 def _has_gradient(x):

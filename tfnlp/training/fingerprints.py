@@ -41,7 +41,12 @@ def model_fingerprint(model):
     config = content_fingerprint(getattr(model, "text_config", None))
     digest = hashlib.sha256(config.encode())
     for weight in model.weights:
-        digest.update(f"{weight.dtype}{tuple(weight.shape)}".encode())
-        # As bytes, since bfloat16 is not a NumPy type.
-        digest.update(np.ascontiguousarray(weight).view("uint8"))
+        add_array(digest, np.asarray(weight))
     return digest.hexdigest()
+
+
+def add_array(digest, array):
+    """Add an array's type, shape and content to a hash of `hashlib`."""
+    digest.update(f"{array.dtype}{array.shape}".encode())
+    # As bytes, since bfloat16 is not a NumPy type.
+    digest.update(np.ascontiguousarray(array).view("uint8"))

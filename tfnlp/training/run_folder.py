@@ -14,6 +14,7 @@ import safetensors
 from absl import logging
 
 from tfnlp.checkpoints.tensors import write_tensors
+from tfnlp.training.fingerprints import add_array
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import (
     atomic_replace,
@@ -397,9 +398,8 @@ def _checksum(arrays, metadata):
     """Return the SHA-256 of named arrays, and of the metadata beside it."""
     digest = hashlib.sha256((metadata["progress"] + metadata["fingerprints"]).encode())
     for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name} {array.dtype} {array.shape}".encode())
-        digest.update(array.reshape(-1).view("u1"))
+        digest.update(name.encode())
+        add_array(digest, arrays[name])
     return digest.hexdigest()
 
 

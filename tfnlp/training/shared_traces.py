@@ -3,11 +3,10 @@
 import contextlib
 import functools
 
-import keras
 import tensorflow as tf
-from keras.src.backend import AutocastScope  # not public, and there is no other way
 from keras.src.backend.common.stateless_scope import in_stateless_scope
 
+from tfnlp.functional.recompute import uncast_scope
 from tfnlp.layers.blocks.base_block import BaseBlock
 
 
@@ -45,9 +44,7 @@ def _traced(block):
 
     @tf.function(autograph=False)
     def call(values, args, kwargs):
-        with AutocastScope(None):  # which would cast the weights before they are kept
-            scope = keras.StatelessScope(zip(block.variables, values, strict=True))
-        with scope:
+        with uncast_scope(zip(block.variables, values, strict=True)) as scope:
             outputs = type(block).call(block, *args, **kwargs)
         new = [scope.get_current_value(variable) for variable in block.variables]
         pairs = enumerate(zip(new, values, strict=True))
