@@ -24,13 +24,18 @@ def test_a_dense_layer_with_an_activation_of_ours_loads(name, tmp_path):
     np.testing.assert_array_equal(loaded(x), model(x))
 
 
-def test_gelu_is_exact_and_so_is_its_gradient():
-    x = np.linspace(-12, 12, 4001)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_gelu_is_exact_and_so_is_its_gradient(dtype):
+    # Of numbers that half precision has. What is kept for the gradient, at most 2, is rounded too.
+    inputs = tf.cast(np.linspace(-12, 12, 4001), dtype)
+    x = np.asarray(tf.cast(inputs, "float64"))
+    rounding = {"float32": 0, "bfloat16": 2**-8, "float16": 2**-11}[dtype]
     phi = 0.5 * (1 + erf(x / np.sqrt(2)))
     density = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
-    inputs = tf.constant(x, "float32")
     with tf.GradientTape() as tape:
         tape.watch(inputs)
-        found = fused_gelu(inputs)
-    np.testing.assert_allclose(found, x * phi, atol=2e-6)
-    np.testing.assert_allclose(tape.gradient(found, inputs), phi + x * density, atol=2e-6)
+        outputs = fused_gelu(inputs)
+    gradient = tape.gradient(outputs, inputs)
+    outputs, gradient = (np.asarray(tf.cast(t, "float64")) for t in (outputs, gradient))
+    np.testing.assert_allclose(outputs, x * phi, rtol=rounding, atol=2e-6)
+    np.testing.assert_allclose(gradient, phi + x * density, rtol=rounding, atol=2e-6 + rounding)

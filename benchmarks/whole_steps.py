@@ -1,6 +1,7 @@
-"""Whole training steps compiled by XLA, beside TensorFlow's graphs.
+"""Whole training steps by XLA or in half precision, beside float32 in TensorFlow's graphs.
 
-    python -m benchmarks.xla_steps --output_dir=runs/xla
+    python -m benchmarks.whole_steps --way=xla --output_dir=runs/xla
+    python -m benchmarks.whole_steps --way=mixed_bfloat16 --output_dir=runs/half
 
 A step of fine-tuning a BERT of MiniLM's sizes, of pretraining a BERT of 4 layers of width 256 by
 masked tokens, and of distilling 6 layers into 3 by logits, on a batch of random tokens of one
@@ -18,13 +19,14 @@ from absl import flags
 from recipes import entry_point
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("output_dir", None, "Folder to write xla_steps.json into.")
+flags.DEFINE_string("output_dir", None, "Folder to write whole_steps.json into.")
+flags.DEFINE_enum("way", None, ["xla", "mixed_bfloat16", "mixed_float16"], "What is measured.")
 flags.DEFINE_list("steps", ["fine-tuning", "pretraining", "distillation"], "Steps to measure.")
 flags.DEFINE_list("lengths", ["32", "64", "128"], "Tokens of each text.")
 flags.DEFINE_integer("batch_size", 32, "Texts in a batch.", 1)
 flags.DEFINE_integer("turn", 4, "Steps in a turn.", 1)
 flags.DEFINE_integer("rounds", 7, "Turns of each.", 1)
-flags.mark_flag_as_required("output_dir")
+flags.mark_flags_as_required(["way", "output_dir"])
 
 MASKED_SHARE = 0.15
 
@@ -35,24 +37,25 @@ def main():
 
     figures = []
     for name, length in itertools.product(FLAGS.steps, map(int, FLAGS.lengths)):
-        turns, found = [make_turn(name, length, xla) for xla in (False, True)], ([], [])
+        turns, times = [make_turn(name, length, way) for way in (None, FLAGS.way)], ([], [])
         first = [timed(turn, 1) for turn in turns]
         for _ in range(FLAGS.rounds):
-            for turn, taken in zip(turns, found, strict=True):
+            for turn, taken in zip(turns, times, strict=True):
                 taken.append(timed(turn, FLAGS.turn))
-        graph, xla = np.array(found)
-        ratios = np.median(xla / graph, 0)
-        show(f"{name}, {length} tokens", *np.median(found, 1), ratios, np.array(first) / 1e3)
-        figures.append({"step": name, "length": length, "ms": np.array(found).tolist()})
+        plain, other = np.array(times)
+        ratios = np.median(other / plain, 0)
+        show(f"{name}, {length} tokens", *np.median(times, 1), ratios, np.array(first) / 1e3)
+        figures.append({"step": name, "length": length, "ms": np.array(times).tolist()})
         figures[-1]["first_ms"] = np.array(first).tolist()
-        write_json(f"{FLAGS.output_dir}/xla_steps.json", figures)
+        write_json(f"{FLAGS.output_dir}/whole_steps.json", figures)
 
 
-def show(title, graph, xla, ratios, first):
-    """Print a step's milliseconds, XLA's over the graph's, and the first step's seconds."""
-    print(f"{title}: graph {graph[0]:.0f} ms, XLA {xla[0]:.0f}, {ratios[0]:.2f} times;", end=" ")
-    print(f"of all cores {graph[1]:.0f}, {xla[1]:.0f}, {ratios[1]:.2f} times;", end=" ")
-    print("first step {:.1f} s of all cores, {:.1f}".format(*first[:, 1]), flush=True)
+def show(title, plain, other, ratios, first):
+    """Print a step's milliseconds in both ways, their ratio, and the first step's seconds."""
+    print(f"{title}: float32 {plain[0]:.0f} ms, {FLAGS.way} {other[0]:.0f},", end=" ")
+    print(f"{ratios[0]:.2f} times; of all cores {plain[1]:.0f}, {other[1]:.0f},", end=" ")
+    print(f"{ratios[1]:.2f} times; first step", end=" ")
+    print("{:.1f} s of all cores, {:.1f}".format(*first[:, 1]), flush=True)
 
 
 def timed(turn, steps):
@@ -62,15 +65,16 @@ def timed(turn, steps):
     return (np.array([time.perf_counter(), time.process_time()]) - start) / steps * 1e3
 
 
-def make_turn(name, length, xla):
-    """Return a function that fits a model for a number of steps."""
+def make_turn(name, length, way):
+    """Return a function that fits a model for a number of steps, in float32 if `way` is None."""
     import keras
     import tensorflow as tf
 
     from tfnlp.training import TrainingConfig, compile_model
 
     keras.utils.set_random_seed(0)
-    config = TrainingConfig(batch_size=FLAGS.batch_size, fixed_length=True, xla=xla)
+    config = TrainingConfig(batch_size=FLAGS.batch_size, fixed_length=True, xla=way == "xla")
+    keras.config.set_dtype_policy("float32" if way in (None, "xla") else way)
     trainer, inputs, labels = MAKERS[name](length)
     compile_model(config, trainer, 1000)
     data = tf.data.Dataset.from_tensors((inputs, labels)).cache().repeat()
