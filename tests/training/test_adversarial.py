@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from tfnlp.models import AlbertConfig, BertConfig, build_model
-from tfnlp.tasks import Tagging
+from tfnlp.tasks import Classification, Tagging
 from tfnlp.text.batches import IGNORED
 from tfnlp.training import FineTuner, adversarial
 from tfnlp.training.adversarial import AdversarialRegularizer
@@ -175,3 +175,20 @@ def test_adversarial_losses_are_weighted_by_example(tiny_config, random_inputs):
     assert whole == pytest.approx(part, rel=1e-5)
     assert loss([0, 1], np.array([3.0, 3.0])) == pytest.approx(part, rel=1e-5)
     assert loss([0, 1, 2]) != pytest.approx(part, rel=1e-3)
+
+
+def test_the_log_has_the_adversarial_loss_without_its_weight(one_layer, random_inputs):
+    config = dataclasses.replace(one_layer, dropout=0.0, attention_dropout=0.0)
+    model = build_model(config, "classifier", 2)
+    inputs, labels = random_inputs(4, 9, config.vocabulary_size), np.array([0, 1, 1, 0])
+
+    def logged(weight):
+        regularizer = AdversarialRegularizer(model, ("logits",), weight, 2.0, 0.5, seed=1)
+        tuner = FineTuner(model, Classification(["no", "yes"]), regularizer)
+        tuner.compile(keras.optimizers.SGD(0.0))
+        return {k: v[0] for k, v in tuner.fit(inputs, labels, verbose=0).history.items()}
+
+    light, heavy = logged(1.0), logged(101.0)
+    assert light["adversarial_loss"] == pytest.approx(heavy["adversarial_loss"], rel=1e-5) != 0
+    difference = heavy["loss"] - light["loss"]
+    assert difference == pytest.approx(100 * light["adversarial_loss"], rel=1e-3)

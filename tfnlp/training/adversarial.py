@@ -33,7 +33,7 @@ class AdversarialRegularizer:
     Args:
         model: from `tfnlp.models.build_model`.
         outputs: the names of the outputs to compare.
-        weight: of the loss.
+        weight: of the loss in a training.
         step_size: of the gradient step, in standard deviations of an embedding.
         start: standard deviation of the random start, in the same unit; clipped at twice that.
         seed: of the random start.
@@ -58,7 +58,7 @@ class AdversarialRegularizer:
         self.draws = [(seed, seed.value * 1) for seed in self.seeds]
 
     def __call__(self, inputs, outputs, sample_weight=None):
-        """Return the loss of a batch.
+        """Return the loss of a batch, without its weight.
 
         Args:
             inputs: of the model.
@@ -76,7 +76,7 @@ class AdversarialRegularizer:
         largest = ops.max(ops.abs(gradient), axis=-1, keepdims=True)
         move = ops.stop_gradient(move + self.step_size * gradient / (largest + EPSILON))
         moved = self._again(self.rest, [x + scale * move, inputs])
-        return self.weight * self._divergence(moved, outputs, inputs, sample_weight)
+        return self._divergence(moved, outputs, inputs, sample_weight)
 
     def gradient(self, inputs, outputs, x, scale, move, sample_weight=None):
         """Return the gradient of the divergence by the perturbation, (B, L, D) float32.

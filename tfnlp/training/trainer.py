@@ -122,7 +122,8 @@ class FineTuner(Trainer):
     Args:
         model: from `tfnlp.models.build_model`, with the task's head.
         task: see `tfnlp.tasks`.
-        regularizer: an `AdversarialRegularizer`, whose loss is added in training; or None.
+        regularizer: an `AdversarialRegularizer`, whose loss is added in training, and logged
+            without its weight as `adversarial_loss`; or None.
     """
 
     # Name of the task's loss in the log.
@@ -135,6 +136,8 @@ class FineTuner(Trainer):
         self.regularizer = regularizer
         # Tracked, so that a resumed run draws the same numbers as an uninterrupted one.
         self.regularizer_seed = getattr(regularizer, "seed_generator", None)
+        if regularizer is not None:
+            self.adversarial_tracker = keras.metrics.Mean(name="adversarial_loss")
         self.built = True
 
     def call(self, inputs, training=None):
@@ -146,7 +149,9 @@ class FineTuner(Trainer):
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         loss = self.task.loss(y, y_pred, sample_weight)
         if training and self.regularizer is not None:
-            loss = loss + self.regularizer(x, y_pred, sample_weight)
+            divergence = self.regularizer(x, y_pred, sample_weight)
+            self.track(self.adversarial_tracker, divergence, batch_rows(x))
+            loss = loss + self.regularizer.weight * divergence
         return loss
 
 
