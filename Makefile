@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: demo test test-slow test-all slow-tests mobile docs docs-links lint dist installed licences saved_files beam notebooks
+.PHONY: demo test test-slow test-all slow-tests mutants mobile docs docs-links lint dist installed licences saved_files beam notebooks
 
 demo: $(VENV)/demo.stamp
 	$(RUN) recipes/demo.py --output_dir=demo --packages_dir=$(VENV)/demo
@@ -21,6 +21,10 @@ test-all: test test-slow
 slow-tests: $(VENV)/test.stamp $(VENV)/demo.stamp
 	-$(RUN) -m pytest --junitxml=build/tests.xml
 	$(RUN) -m tests.processor_time build/tests.xml
+
+# Changes the product in 120 places, one at a time, and prints which the tests do not notice.
+mutants: $(VENV)/test.stamp $(VENV)/demo.stamp
+	$(RUN) -m tests.mutants
 
 # Exported files in MediaPipe, which has an environment of its own (some 300 MB).
 mobile: $(VENV)/test.stamp $(VENV)/mobile/mediapipe.stamp

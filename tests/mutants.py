@@ -1,0 +1,147 @@
+"""Share of small faults in the product that its tests notice.
+
+    make mutants                                   # 120 mutants, all but the slow tests
+    python -m tests.mutants --slow --count=20      # the slow tests too
+
+Places in `tfnlp`, `distill` and `recipes` are drawn by a seed, and Cosmic Ray changes each: an
+operator, a comparison, a number, a condition, a loop, a decorator. Each mutant gets the tests of
+its room: first those of its module, then those of its folder. It is dead if one fails, or does
+not end. Results are added to a file of JSON lines; the same command goes on where it stopped.
+"""
+
+import argparse
+import concurrent.futures
+import difflib
+import json
+import multiprocessing
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).parents[1]
+PACKAGES = ("tfnlp", "distill", "recipes")
+# Rooms that are compared with other libraries in a room of tests of its own.
+COMPARED = ("checkpoints", "functional", "layers", "models")
+# Seconds after which a mutant has not ended.
+LIMIT = {False: 600, True: 1800}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--count", type=int, default=120, help="mutants")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--slow", action="store_true", help="run the slow tests too")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "build/mutants.jsonl")
+    options = parser.parse_args()
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.touch()
+    results = [json.loads(line) for line in options.output.read_text().splitlines()]
+    known = {(r["mutant"], r["slow"]) for r in results}
+    mutants = [m for m in draw(options.count, options.seed) if (m[-1], options.slow) not in known]
+    spawn = multiprocessing.get_context("spawn")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        concurrent.futures.ProcessPoolExecutor(
+            options.processes, mp_context=spawn, initializer=prepare, initargs=(folder,)
+        ) as pool,
+    ):
+        tasks = [pool.submit(run, *mutant, options.slow) for mutant in mutants]
+        for task in concurrent.futures.as_completed(tasks):
+            results.append(task.result())
+            with options.output.open("a") as file:
+                file.write(json.dumps(results[-1]) + "\n")
+            print(f"{len(results)} of {len(known) + len(mutants)}:", line(results[-1]), flush=True)
+    results = [r for r in results if r["slow"] == options.slow]
+    living = [r for r in results if not r["dead"]]
+    print(f"\n{len(results) - len(living)} of {len(results)} mutants are dead. Living:\n")
+    print("\n".join(line(r) for r in living))
+
+
+def line(result):
+    return f"{'dead ' if result['dead'] else 'lives'} {result['mutant']}"
+
+
+def draw(count, seed):
+    """Return (path, mutated code, description) of mutants, each at a place of its own."""
+    from cosmic_ray import mutating, plugins
+
+    classes = [plugins.get_operator(name) for name in plugins.operator_names()]
+    operators = [cls() for cls in classes if not cls.arguments()]
+    paths = [p for n in PACKAGES for p in sorted((ROOT / n).rglob("*.py")) if p.stem[0] != "_"]
+    codes = {path: path.read_text(encoding="utf-8") for path in paths}
+    sizes = [code.count("\n") for code in codes.values()]
+    rng, mutants = random.Random(seed), {}
+    while len(mutants) < count:
+        path = rng.choices(paths, sizes)[0]
+        operator, place = rng.choice(operators), rng.randrange(sizes[paths.index(path)])
+        mutated = mutating.mutate_code(codes[path], operator, place)
+        if mutated is None:  # fewer places than lines
+            continue
+        name = path.relative_to(ROOT)
+        before, after = (code.splitlines() for code in (codes[path], mutated))
+        changes = [d for d in difflib.ndiff(before, after) if d[:2] in ("- ", "+ ")]
+        number = next(i for i, (a, b) in enumerate(zip(before, after)) if a != b) + 1  # noqa: B905
+        text = " -> ".join(change[2:].strip() for change in changes)
+        mutants.setdefault((path, number), (str(name), mutated, f"{name}:{number}: {text}"))
+    return list(mutants.values())
+
+
+def prepare(folder):
+    """Copy the product and its tests for a worker, and load what all tests need."""
+    copy = pathlib.Path(tempfile.mkdtemp(dir=folder))
+    for name in subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).splitlines():
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, copy / name)
+    os.chdir(copy)
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(copy))
+    os.environ["PYTHONPATH"] = str(copy)
+    os.environ.setdefault("TFNLP_DATA", str(ROOT.parent / "shared/data"))
+    import keras  # noqa: F401
+
+
+def run(name, mutated, mutant, slow):
+    """Return whether the tests notice a mutant of the module at a path."""
+    path = pathlib.Path(name)
+    code = path.read_text(encoding="utf-8")
+    path.write_text(mutated, encoding="utf-8")
+    child = multiprocessing.get_context("fork").Process(target=test, args=(tests(path), slow))
+    child.start()
+    child.join(LIMIT[slow])
+    if child.exitcode is None:
+        child.kill()
+        child.join()
+    path.write_text(code, encoding="utf-8")
+    return {"mutant": mutant, "slow": slow, "dead": child.exitcode not in (0, 5)}  # 5: no tests
+
+
+def tests(path):
+    """Return the tests of the module at a path and of its room, the nearest first."""
+    parts = path.parts[1:] if path.parts[0] == "tfnlp" else path.parts
+    folder = pathlib.Path("tests", *parts[:-1])
+    room = pathlib.Path("tests", *parts[: min(len(parts) - 1, 1 + (parts[0] == "distill"))])
+    nearest = [folder / f"test_{path.stem}.py", folder, room]
+    if parts[0] in COMPARED:
+        nearest.append(pathlib.Path("tests/parity"))
+    return [str(p) for p in dict.fromkeys(nearest) if p.exists() and p != pathlib.Path("tests")]
+
+
+def test(paths, slow):
+    """Run tests until one fails, and end the process with pytest's status."""
+    import pytest
+
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    selection = [] if slow else ["-m", "not slow"]
+    options = ["-x", "-n0", "-pno:cacheprovider", "--timeout=300", *selection]
+    os._exit(pytest.main([*options, *paths]) if paths else 5)
+
+
+if __name__ == "__main__":
+    main()
