@@ -12,6 +12,7 @@ not end. Results are added to a file of JSON lines; the same command goes on whe
 import argparse
 import concurrent.futures
 import difflib
+import functools
 import json
 import multiprocessing
 import os
@@ -67,28 +68,41 @@ def line(result):
 
 
 def draw(count, seed):
-    """Return (path, mutated code, description) of mutants, each at a place of its own."""
-    from cosmic_ray import mutating, plugins
+    """Return (path, mutated code, description) of mutants, each in a line of its own."""
+    from cosmic_ray import mutating
 
-    classes = [plugins.get_operator(name) for name in plugins.operator_names()]
-    operators = [cls() for cls in classes if not cls.arguments()]
     paths = [p for n in PACKAGES for p in sorted((ROOT / n).rglob("*.py")) if p.stem[0] != "_"]
     codes = {path: path.read_text(encoding="utf-8") for path in paths}
     sizes = [code.count("\n") for code in codes.values()]
     rng, mutants = random.Random(seed), {}
     while len(mutants) < count:
         path = rng.choices(paths, sizes)[0]
-        operator, place = rng.choice(operators), rng.randrange(sizes[paths.index(path)])
-        mutated = mutating.mutate_code(codes[path], operator, place)
-        if mutated is None:  # fewer places than lines
+        places = list(changes(codes[path]).values())
+        if not places:
             continue
+        mutated = mutating.mutate_code(codes[path], *rng.choice(rng.choice(places)))
         name = path.relative_to(ROOT)
         before, after = (code.splitlines() for code in (codes[path], mutated))
-        changes = [d for d in difflib.ndiff(before, after) if d[:2] in ("- ", "+ ")]
         number = next(i for i, (a, b) in enumerate(zip(before, after)) if a != b) + 1  # noqa: B905
-        text = " -> ".join(change[2:].strip() for change in changes)
+        lines = [d for d in difflib.ndiff(before, after) if d[:2] in ("- ", "+ ")]
+        text = " -> ".join(line[2:].strip() for line in lines)
         mutants.setdefault((path, number), (str(name), mutated, f"{name}:{number}: {text}"))
     return list(mutants.values())
+
+
+@functools.cache
+def changes(code):
+    """Return {(line, column): [(operator, number of the change among all of the operator's)]}."""
+    from cosmic_ray import ast, plugins
+
+    nodes, places = list(ast.ast_nodes(ast.get_ast(code))), {}
+    for cls in map(plugins.get_operator, plugins.operator_names()):
+        if cls.arguments():
+            continue
+        spans = (span for node in nodes for span in cls().mutation_positions(node))
+        for number, (start, _) in enumerate(spans):
+            places.setdefault(start, []).append((cls(), number))
+    return places
 
 
 def prepare(folder):
