@@ -41,6 +41,7 @@ def tokens_to_keep(tokenizer, texts, keep_tokens=None, required=()):
         *required
     }
     kept |= {i for i in _required_ids(tokenizer, ids) if i is not None}
+    kept |= {tokenizer.token_id(token.content) for token in tokenizer.added_tokens}
     if keep_tokens is not None and keep_tokens < len(kept):
         raise InputError(
             f"keep_tokens={keep_tokens} is below the {len(kept)} tokens that every text needs "

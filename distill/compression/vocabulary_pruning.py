@@ -74,7 +74,10 @@ def prune_vocabularies(models, tokenizer, texts, keep_tokens=None):
         required.update(_token_ids(config).values())
     kept = tokens_to_keep(tokenizer, texts, keep_tokens, required)
     tokens = tokenizer.tokens_by_id()
-    pruned = _with_tokens(tokenizer, [tokens[i] for i in kept])
+    # Added tokens that follow the vocabulary do so again, in the same order.
+    pruned = _with_tokens(tokenizer, [tokens[i] for i in kept if i < tokenizer.first_added_id])
+    for token in tokenizer.added_tokens:
+        pruned.add_token(token)
     return [_with_rows(model, kept) for model in models], pruned
 
 

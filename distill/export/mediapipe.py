@@ -101,6 +101,11 @@ def mediapipe_differences(tokenizer):
     differences of every WordPiece are left out: a word above 100 bytes is [UNK] in MediaPipe, one
     above 100 characters here; and MediaPipe reads a text only up to its first U+0000.
     """
+    if tokenizer.added_tokens:
+        return [
+            f"MediaPipe splits added tokens, such as {tokenizer.added_tokens[0].content!r}, into "
+            "pieces; run the file by distill.runtime."
+        ]
     if isinstance(tokenizer, WordPieceTokenizer):
         return [
             SENTENCES[kind].format(len(characters), ranges(characters))

@@ -44,7 +44,7 @@ class Credits:
 
 def tokenizer_files(tokenizer):
     """Return {name: text} of the file that holds a tokenizer."""
-    if isinstance(tokenizer, WordPieceTokenizer):
+    if isinstance(tokenizer, WordPieceTokenizer) and not tokenizer.added_tokens:
         return {VOCABULARY_FILE: "\n".join(tokenizer.vocabulary)}
     return {TOKENIZER_FILE: tokenizer.to_json()}
 

@@ -23,6 +23,7 @@ def check_text_input(kind_name, tokenizer, fixed_lengths, pairs=False):
     for refused, reason in (
         (kind_name != "classifier", f"is for classifiers, and the file is a {kind_name}'s"),
         (not isinstance(tokenizer, WordPieceTokenizer), "needs WordPiece"),
+        (tokenizer.added_tokens, "has no added tokens, and the tokenizer has"),
         (fixed_lengths, "has no fixed lengths"),
         (pairs, "takes one string, and the model was trained on pairs of texts"),
     ):

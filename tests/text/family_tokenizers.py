@@ -26,6 +26,7 @@ KINDS = {
 FAMILIES = tuple(KINDS)
 # The classes of `transformers`.
 CLASSES = {
+    "bert": "BertTokenizer",
     "gpt2": "GPT2Tokenizer",
     "roberta": "RobertaTokenizer",
     "deberta": "DebertaTokenizer",

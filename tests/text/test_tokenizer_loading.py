@@ -74,18 +74,3 @@ def test_a_class_that_tfnlp_lacks_is_refused_by_name(tmp_path):
     for name in ("BertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend"):
         (tmp_path / "tokenizer_config.json").write_text(f'{{"tokenizer_class": "{name}"}}')
         assert load_tokenizer(tmp_path).tokens("kim") == ["kim"]
-
-
-@pytest.mark.parametrize(
-    ("file", "content"),
-    [
-        ("added_tokens.json", '{"[E1]": 10}'),
-        ("tokenizer.json", '{"added_tokens": [{"content": "[E1]", "id": 10}]}'),
-        ("tokenizer_config.json", '{"added_tokens_decoder": {"10": {"content": "[E1]"}}}'),
-    ],
-)
-def test_an_added_token_that_would_fall_to_pieces_is_refused(file, content, tmp_path):
-    (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
-    (tmp_path / file).write_text(content)
-    with pytest.raises(InputError, match=r"\[E1\]"):
-        load_tokenizer(tmp_path)

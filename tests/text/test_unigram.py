@@ -49,15 +49,3 @@ def test_bad_sizes_and_pieces_are_named():
         train_unigram(HARD_TEXTS, 12, "xlnet")
     with pytest.raises(InputError, match="lacks <pad>"):
         UnigramTokenizer([("a", -1.0)], "albert")
-
-
-def test_a_token_added_behind_the_pieces_that_falls_apart_is_refused(tmp_path):
-    tokens = dict.fromkeys([*SPECIAL_TOKENS["deberta-v2"].tokens.values(), "▁", "a"])
-    UnigramTokenizer([(token, 0.0) for token in tokens], "deberta-v2").save(tmp_path)
-    path = tmp_path / "tokenizer.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    added = content["added_tokens"][0] | {"id": len(tokens), "content": "[NEW]"}
-    content["added_tokens"].append(added)
-    path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(InputError, match=r"tokenizer\.json adds the token '\[NEW\]' \(id"):
-        load_tokenizer(tmp_path)

@@ -55,7 +55,10 @@ class EntityTokenizer(WordPieceTokenizer):
                 f"A {type(tokenizer).__name__} finds no entities; give a model with WordPiece."
             )
         options = {name: getattr(tokenizer, name) for name in WordPieceTokenizer.fields.values()}
-        return cls(tokenizer.vocabulary, entities, by_morphemes, **options)
+        with_entities = cls(tokenizer.vocabulary, entities, by_morphemes, **options)
+        for token in tokenizer.added_tokens:
+            with_entities.add_token(token)
+        return with_entities
 
     @classmethod
     def _read(cls, folder, family):

@@ -10,6 +10,7 @@ import numpy as np
 import tokenizers
 from tokenizers import models, pre_tokenizers
 
+from tfnlp.text.added_tokens import add_tokens_of
 from tfnlp.text.encoding import Encoding, Encodings, EncodingsBuilder
 from tfnlp.text.text_arguments import (
     as_pairs,
@@ -59,8 +60,20 @@ class Tokenizer:
         self._engine = engine
         self._engine.no_padding()
         self.pad_token_id = engine.token_to_id(pad_token)
+        self.added_tokens = []
         added = engine.get_added_tokens_decoder()
         self._special_ids = {i for i, token in added.items() if token.special}
+
+    def add_token(self, token):
+        """Add a `tokenizers.AddedToken`, which texts are split at before anything else.
+
+        It has its id in the vocabulary, or the next one.
+        """
+        add = self._engine.add_special_tokens if token.special else self._engine.add_tokens
+        add([token])
+        self.added_tokens.append(token)
+        if token.special:
+            self._special_ids.add(self.token_id(token.content))
 
     def to_json(self):
         """Return the whole tokenizer as a JSON string, which `Tokenizer.from_json` loads."""
@@ -83,9 +96,11 @@ class Tokenizer:
         folder = pathlib.Path(folder)
         arguments, settings = cls._read(folder, family)
         try:
-            return cls(**arguments, **cls._options(settings | read_settings(folder)))
+            tokenizer = cls(**arguments, **cls._options(settings | read_settings(folder)))
         except InputError as e:
             raise InputError(f"{folder}: {e}") from None
+        add_tokens_of(folder, tokenizer)
+        return tokenizer
 
     @classmethod
     def _options(cls, settings):
@@ -104,6 +119,13 @@ class Tokenizer:
     def vocabulary_size(self):
         """V, the number of tokens."""
         return self._engine.get_vocab_size()
+
+    @property
+    def first_added_id(self):
+        """The id from which on tokens are added ones, behind the vocabulary."""
+        added = {self.token_id(token.content) for token in self.added_tokens}
+        size = self.vocabulary_size
+        return next(i for i in range(size, -1, -1) if i - 1 not in added)
 
     @property
     def unknown_token_id(self):
@@ -133,8 +155,10 @@ class Tokenizer:
         elif isinstance(model, models.Unigram):
             tokens = [token.replace("▁", " ") for token in tokens]
         as_bytes = bytes_of_name if isinstance(model, models.BPE) else str.encode
+        added = {self.token_id(t.content): f" {t.content}".encode() for t in self.added_tokens}
         return WordStarts(
-            b"" if i in self._special_ids else as_bytes(token) for i, token in enumerate(tokens)
+            b"" if i in self._special_ids else added.get(i) or as_bytes(token)
+            for i, token in enumerate(tokens)
         )
 
     def token_id(self, token):
@@ -355,7 +379,8 @@ class Tokenizer:
         """The engine that reads special tokens in texts as plain text, with the same ids."""
         if isinstance(self._engine.model, models.WordPiece):
             return self._engine  # reads them as text anyway
-        dropped = {self.token(i) for i in self._special_ids} - {*UNKNOWN_TOKENS}
+        kept = {*UNKNOWN_TOKENS, *(token.content for token in self.added_tokens)}
+        dropped = {self.token(i) for i in self._special_ids} - kept
         settings = _without_tokens(json.loads(self.to_json()), dropped)
         return tokenizers.Tokenizer.from_str(json.dumps(settings))
 

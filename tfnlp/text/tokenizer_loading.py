@@ -12,12 +12,10 @@ from tfnlp.text.keras_hub_tokenizer import ASSETS, is_preset, read_preset_tokeni
 from tfnlp.text.marian import read_marian
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
 from tfnlp.text.spelling import SpellingTokenizer, train_words
-from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.text.tokenizer_files import ANY_TOKENIZER, FILES, read_family, read_settings
 from tfnlp.text.unigram import UnigramTokenizer, train_unigram
 from tfnlp.text.wordpiece import WordPieceTokenizer, train_wordpiece
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import read_json
 from tfnlp.utils.hub import find_folder
 
 # The families of each kind of tokenizer, the default first.
@@ -37,8 +35,6 @@ GENERAL_CLASSES = {
     *("None", "PreTrainedTokenizer", "TokenizersBackend", "AutoTokenizer", "BasicTokenizer"),
     *("PegasusTokenizer", "OpenAIGPTTokenizer", "TransfoXLTokenizer"),
 }
-# Special tokens that no text holds.
-NOT_IN_TEXTS = {"<eop>", "<eod>", "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
 # The files to download for a model on the Hub.
 FETCHED = ("config.json", *FILES, f"{ASSETS}/*")
 
@@ -72,9 +68,7 @@ def load_tokenizer(folder):
             f"{folder / 'tokenizer_config.json'}: tfnlp has no {name}, whose words another "
             "tokenizer would not find; give a folder with a tokenizer of another class."
         )
-    tokenizer = _load_kind(folder, name)
-    _check_added_tokens(folder, tokenizer)
-    return tokenizer
+    return _load_kind(folder, name)
 
 
 def _load_kind(folder, name):
@@ -101,32 +95,6 @@ def _load_kind(folder, name):
     if family in unigram.FAMILIES:
         return UnigramTokenizer.from_folder(folder, family)
     raise InputError(f"{folder}: there is no tokenizer for the family {family!r}.")
-
-
-def _check_added_tokens(folder, tokenizer):
-    """Raise an `InputError` if a file of the folder adds a token that would fall to pieces."""
-    if not isinstance(tokenizer, Tokenizer):
-        return
-    known = {*NOT_IN_TEXTS, *tokenizer.special_tokens.tokens.values()}
-    for file, token, token_id in _added_tokens(folder):
-        if token not in known and tokenizer.encode_plain(token) != [token_id]:
-            raise InputError(
-                f"{folder / file} adds the token {token!r} (id {token_id}), which tfnlp would "
-                "split into pieces; give a tokenizer whose vocabulary makes it one token."
-            )
-
-
-def _added_tokens(folder):
-    """Yield (file name, token, id) of each added token in the folder's files."""
-    if (folder / "tokenizer.json").exists():
-        for entry in read_json(folder / "tokenizer.json").get("added_tokens") or []:
-            yield "tokenizer.json", entry["content"], entry["id"]
-    if (folder / "added_tokens.json").exists():
-        for token, i in read_json(folder / "added_tokens.json").items():
-            yield "added_tokens.json", token, i
-    for i, entry in (read_settings(folder).get("added_tokens_decoder") or {}).items():
-        content = entry["content"] if isinstance(entry, dict) else entry
-        yield "tokenizer_config.json", content, int(i)
 
 
 def kind_for(family):

@@ -70,9 +70,10 @@ class UnigramTokenizer(Tokenizer):
         else:
             content = read_engine(folder, "Unigram")
             pieces = [tuple(piece) for piece in content["model"]["vocab"]]
-            # Added tokens, such as DeBERTa's [MASK], follow the pieces.
+            # Special tokens, such as DeBERTa's [MASK], may follow the pieces.
             late = sorted((t["id"], t["content"]) for t in content.get("added_tokens", []))
-            pieces += [(token, 0.0) for i, token in late if i >= len(pieces)]
+            special = SPECIAL_TOKENS[family].tokens.values()
+            pieces += [(t, 0.0) for i, t in late if i >= len(pieces) and t in special]
             steps = (content.get("normalizer") or {}).get("normalizers", [])
             maps = [s["precompiled_charsmap"] for s in steps if s.get("type") == "Precompiled"]
             character_map = base64.b64decode(maps[0]) if maps else None

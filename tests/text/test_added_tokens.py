@@ -1,0 +1,122 @@
+"""Added tokens of folders have the ids that `transformers` gives them."""
+
+import json
+
+import pytest
+import tokenizers
+from tokenizers import AddedToken
+
+from distill.compression import prune_vocabulary
+from distill.export.mediapipe import mediapipe_differences
+from distill.export.metadata import tokenizer_files
+from distill.runtime.litert_backend import read_tokenizer
+from tests.text.family_tokenizers import FAMILIES, ids_of, saved, theirs_of, tokenizer_of
+from tfnlp.models import BertConfig, build_model
+from tfnlp.text import WordPieceTokenizer, load_tokenizer
+from tfnlp.utils.errors import InputError
+
+ADDED = [
+    AddedToken("[E1]", special=True),
+    AddedToken("covid19", normalized=True),
+    AddedToken("Ünder", normalized=True),
+    AddedToken("<left>", lstrip=True, normalized=False),
+    AddedToken("<right>", rstrip=True, normalized=False),
+    AddedToken("한", single_word=True, normalized=False),
+]
+TEXTS = [
+    "[E1] the fox [E1] jumps",
+    "[E1]the[E1][E1]",
+    "COVID19 xcovid19y covid 19 covid19.",
+    "under Ünder ünder U\u0308nder UNDER",
+    "the <left>  fox <left> ,<right>  dog <right>!",
+    "한 한국 한. 한한 영화 한",
+    "",
+    "  [E1]  ",
+    "\u200b[E1]\ufeff covid19\n<left>\t<right>😀",
+]
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[", "]", "e", "##1", "kim"]
+
+
+def with_added_tokens(folder, family):
+    """Write a tokenizer to whose tokenizer.json tokens were added, and return the folder."""
+    saved(tokenizer_of(family), folder, family)
+    engine = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    engine.add_special_tokens([token for token in ADDED if token.special])
+    engine.add_tokens([token for token in ADDED if not token.special])
+    engine.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_ids_of_texts_with_added_tokens_are_those_of_transformers(family, tmp_path):
+    folder = with_added_tokens(tmp_path / "first", family)
+    theirs = theirs_of(folder, family)
+    ids = [theirs(text)["input_ids"] for text in TEXTS]
+    tokenizer = load_tokenizer(folder)
+    assert ids_of(tokenizer, TEXTS) == ids
+    assert tokenizer.decode(ids[0]) == theirs.decode(ids[0], skip_special_tokens=True)
+    saved(tokenizer, tmp_path / "second", family)
+    assert ids_of(load_tokenizer(tmp_path / "second"), TEXTS) == ids
+    theirs = theirs_of(tmp_path / "second", family)
+    assert [theirs(text)["input_ids"] for text in TEXTS] == ids
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("added_tokens.json", {"[E1]": 10}),
+        ("tokenizer_config.json", {"added_tokens_decoder": {"10": {"content": "[E1]"}}}),
+        ("tokenizer_config.json", {"additional_special_tokens": ["[E1]"]}),
+        ("special_tokens_map.json", {"extra_special_tokens": [{"content": "[E1]"}]}),
+    ],
+)
+def test_each_file_that_adds_tokens_is_read(file, content, tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
+    (tmp_path / file).write_text(json.dumps(content))
+    tokenizer = load_tokenizer(tmp_path)
+    assert ids_of(tokenizer, ["kim[E1]"]) == [[2, 9, 10, 3]]
+    assert tokenizer.vocabulary_size == 11
+
+
+def test_a_token_of_the_vocabulary_that_is_added_is_no_part_of_a_word(tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
+    assert ids_of(load_tokenizer(tmp_path), ["[e1]"]) == [[2, 5, 7, 8, 6, 3]]
+    (tmp_path / "added_tokens.json").write_text('{"##1": 8}')
+    assert ids_of(load_tokenizer(tmp_path), ["e##1"]) == [[2, 7, 8, 3]]
+
+
+@pytest.mark.parametrize(
+    ("entry", "word"),
+    [
+        ({"content": "[E1]", "id": 12}, "12"),
+        ({"content": "kim", "id": 3}, "kim"),
+        ({"content": "[CLS]", "id": 3}, "CLS"),
+        ({"content": 5, "id": 10}, "read"),
+        ({"content": "[E1]", "id": "ten"}, "ten"),
+        (["[E1]", 10], "read"),
+    ],
+)
+def test_added_tokens_that_do_not_fit_are_refused(entry, word, tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"added_tokens": [entry]}))
+    with pytest.raises(InputError, match=word):
+        WordPieceTokenizer.from_folder(tmp_path)
+
+
+def test_a_corpus_keeps_markers_whole_as_a_text_does(tmp_path):
+    tokenizer = load_tokenizer(with_added_tokens(tmp_path, "roberta"))
+    literal = tokenizer.encode(["the [E1] </s>"], literal=True)[0].token_ids
+    assert tokenizer.token_id("[E1]") in literal[1:-1]
+    assert tokenizer.token_id("</s>") not in literal[1:-1]
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "deberta-v2"])
+def test_a_file_and_a_pruned_vocabulary_keep_added_tokens(family, tmp_path):
+    tokenizer = load_tokenizer(with_added_tokens(tmp_path, family))
+    in_file = read_tokenizer("file", tokenizer.settings(), tokenizer_files(tokenizer))
+    assert ids_of(in_file, TEXTS) == ids_of(tokenizer, TEXTS)
+    assert any("[E1]" in sentence for sentence in mediapipe_differences(tokenizer))
+    config = BertConfig(tokenizer.vocabulary_size, 1, 2, 4, 4)
+    _, pruned = prune_vocabulary(build_model(config), tokenizer, ["the fox"])
+    assert pruned.vocabulary_size < tokenizer.vocabulary_size
+    assert pruned.tokens("the [E1] COVID19") == tokenizer.tokens("the [E1] COVID19")
