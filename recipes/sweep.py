@@ -15,7 +15,8 @@ where losses.yaml (or .json) says
 Each run is a process with the folder OUTPUT_DIR/VARIANT/seed_N/STEP and its output in a .log
 beside it. All flags are checked before anything runs. The same command resumes a killed sweep:
 finished runs are not repeated. Variants and seeds may be added later. Instead of recipe and flags,
-the file or a variant may have steps, which run one after the other. A variant may start from the
+the file or a variant may have steps, which run one after the other; a variant's flags are then
+those of the first step, and those of others stand below their recipe. A variant may start from the
 output of one before it, so that shared steps run once:
 
     steps:
