@@ -35,9 +35,9 @@ def define_adversarial_flags():
     )
     flags.DEFINE_float(
         "adversarial_step",
-        0.5,
-        "Its gradient step, in standard deviations of an embedding. DeBERTa's 1e-4 changes nothing "
-        "that can be measured.",
+        1e-4,
+        "Its gradient step, in standard deviations of an embedding. DeBERTa's 1e-4 changes "
+        "nothing that can be measured; 0.5 does.",
         0,
     )
 
