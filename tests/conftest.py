@@ -18,6 +18,7 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 if "tensorflow" not in sys.modules:  # after which it crashes
     with contextlib.suppress(ImportError):  # without a PyTorch for CUDA
         import triton  # noqa: F401
+import hypothesis
 import keras
 import numpy as np
 import psutil
@@ -30,6 +31,9 @@ from tfnlp.text import WordPieceTokenizer
 
 ROOT = pathlib.Path(__file__).parents[1]
 pytest_plugins = ["tests.processor_time"]
+# The same examples in each run; `HYPOTHESIS_PROFILE=default` draws others.
+hypothesis.settings.register_profile("same", derandomize=True, max_examples=30, deadline=None)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 # The suite runs in two processes, a file in one of them: were a long file given out last, one
