@@ -5,9 +5,9 @@ import dataclasses
 
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.compiled_model import CompiledModel
 from ai_edge_litert.interpreter import Interpreter
-from tensorflow.lite.python import schema_py_generated as schema
 
 from distill.export.length_signatures import check_lengths
 from distill.export.options import Export
