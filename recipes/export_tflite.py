@@ -18,6 +18,7 @@ generate token by token, for TextGenerator or Translator of distill.runtime.
 """
 
 import pathlib
+import re
 
 from absl import flags, logging
 
@@ -175,14 +176,22 @@ def refuse_other_pooling():
                 "a model whose vectors are a pooling alone, or remove modules.json."
             )
         if kind == "Pooling" and place.exists():
-            modes = {name for name, value in read_json(place).items() if value is True}
-            modes = {name for name in modes if name.startswith("pooling_mode_")}
-            asked = {"mean": "mean_tokens", "first": "cls_token"}[FLAGS.pooling]
-            if modes and modes != {f"pooling_mode_{asked}"}:
+            modes = read_pooling_modes(place)
+            if modes and modes != [{"mean": "mean", "first": "cls"}[FLAGS.pooling]]:
                 raise InputError(
-                    f"{place} has {', '.join(sorted(modes))}, not --pooling={FLAGS.pooling}; give "
-                    "its pooling, or remove the file."
+                    f"{place} has the pooling {', '.join(modes)}, not --pooling={FLAGS.pooling}; "
+                    "give its pooling, or remove the file."
                 )
+
+
+def read_pooling_modes(path):
+    """Return the poolings of a file of sentence-transformers, such as ["mean"]; [] without any."""
+    config = read_json(path)
+    modes = config.get("pooling_mode")  # from version 6 on, a name or a list
+    if modes is None:
+        names = [x for x in config if x.startswith("pooling_mode_") and config[x]]
+        modes = [re.sub("^pooling_mode_|_tokens?$", "", name) for name in names]
+    return [modes] if isinstance(modes, str) else modes
 
 
 def main():

@@ -57,13 +57,16 @@ def test_vectors_of_another_pooling_than_the_folders_are_refused(
     modules = [{"path": p, "type": f"sentence_transformers.models.{k}"} for k, p in kinds.items()]
     (folder / "modules.json").write_text(json.dumps(modules))
     (folder / "1_Pooling").mkdir()
-    pooling = {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
-    (folder / "1_Pooling/config.json").write_text(json.dumps(pooling))
+    pooling = folder / "1_Pooling/config.json"
+    pooling.write_text('{"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}')
     flags = [f"--model_dir={folder}", f"--output_dir={tmp_path / 'file'}"]
     done = run("export_tflite", *flags, "--pooling=mean", status=2)
     assert "modules.json has a module Dense" in done.stderr
     done = run("export_tflite", *flags, "--pooling=first", status=2)
-    assert "has pooling_mode_mean_tokens, not --pooling=first" in done.stderr
+    assert "has the pooling mean, not --pooling=first" in done.stderr
+    pooling.write_text('{"pooling_mode": ["cls", "max"]}')  # of sentence-transformers 6
+    done = run("export_tflite", *flags, "--pooling=first", status=2)
+    assert "has the pooling cls, max, not --pooling=first" in done.stderr
 
 
 def test_a_language_model_is_exported(run, language_model, tmp_path):
