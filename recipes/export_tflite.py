@@ -33,6 +33,7 @@ from tfnlp.utils.files import check_writable, read_json, write_text
 FLAGS = flags.FLAGS
 model_flags.define_model_flag()
 flags.DEFINE_string("output_dir", None, "Folder to write model.tflite into.")
+flags.DEFINE_bool("overwrite", False, "Write over the model.tflite that is there.")
 flags.DEFINE_enum(
     "quantization",
     "int8",
@@ -198,6 +199,8 @@ def main():
     check_flags()
     path = pathlib.Path(FLAGS.output_dir) / "model.tflite"
     check_writable(path)
+    if path.exists() and not FLAGS.overwrite:
+        raise InputError(f"{path} is there; give `overwrite` to replace it, or another folder.")
     refuse_other_pooling()
     entry_point.load_tensorflow()
     calibration = FLAGS.calibration_text and sample("calibration").flat_texts()
