@@ -11,6 +11,7 @@ import sys
 import tomllib
 
 import pytest
+import tensorflow as tf
 
 from recipes import entry_point
 from tests.requirements import installed_modules, read_requirements
@@ -70,6 +71,29 @@ def test_a_full_disk_is_one_sentence(monkeypatch, capsys):
         assert f"A file could not be written ({os.strerror(number)}); free space in" in shown
     with pytest.raises(PermissionError):  # which is no full disk
         entry_point.run_main(lambda: write(errno.EACCES))
+
+
+def test_ended_memory_and_tensorflows_errors_of_a_full_disk_are_one_sentence(monkeypatch, capsys):
+    monkeypatch.setattr(entry_point, "check_files", lambda: None)
+    monkeypatch.setattr(entry_point, "check_columns", lambda: None)
+
+    def fails(error):
+        def main():
+            raise error
+
+        with pytest.raises(SystemExit, match="2"):
+            entry_point.run_main(main)
+        (line,) = capsys.readouterr().err.splitlines()
+        return line
+
+    exhausted = tf.errors.ResourceExhaustedError
+    for number, kind in ((errno.ENOSPC, exhausted), (errno.EFBIG, tf.errors.OutOfRangeError)):
+        line = fails(kind(None, None, f"/tmp/variables; {os.strerror(number)} [Op:SaveV2]"))
+        assert f"could not be written ({os.strerror(number)}); free space" in line
+    for error in (MemoryError("4 MiB"), exhausted(None, None, "OOM when allocating tensor")):
+        assert "Memory ran out; lower" in fails(error)
+    with pytest.raises(tf.errors.OutOfRangeError):  # the end of the data, say
+        fails(tf.errors.OutOfRangeError(None, None, "End of sequence"))
 
 
 # What training alone does not install is not there.
