@@ -99,7 +99,7 @@ def full_disk(reason, path="A file"):
 
 
 def exhaustion(error):
-    """Return the sentence for memory that ran out, or TensorFlow's error on a full disk, or None."""
+    """Return the sentence for ended memory or TensorFlow's error on a full disk; else None."""
     of_tensorflow = type(error).__module__.startswith("tensorflow.")
     for reason in map(os.strerror, FULL if of_tensorflow else ()):
         if reason in str(error):
