@@ -84,7 +84,9 @@ def run_main(main):
         message = exhaustion(e)
         if message is None:
             raise
-        fail(message)
+        print(f"Error: {message}", file=sys.stderr, flush=True)
+        sys.stdout.flush()
+        os._exit(2)  # without memory TensorFlow may hang where Python ends
     except KeyboardInterrupt:
         print(f"Stopped; to go on from what is saved: {resuming_command()}", file=sys.stderr)
         sys.exit(130)

@@ -79,6 +79,8 @@ def test_ended_memory_and_tensorflows_errors_of_a_full_disk_are_one_sentence(mon
     monkeypatch.setattr(entry_point, "check_files", lambda: None)
     monkeypatch.setattr(entry_point, "check_columns", lambda: None)
 
+    monkeypatch.setattr(os, "_exit", sys.exit)
+
     def fails(error):
         def main():
             raise error
