@@ -399,17 +399,13 @@ def time_tflite():
     import tensorflow as tf
     from ai_edge_litert.interpreter import Interpreter
 
+    from distill.export.conversion import to_tflite
+
     def runner(name, length):
         model = blocks(name, length)
-        function = tf.function(
-            lambda x: model(x, training=False),
-            input_signature=[tf.TensorSpec((1, length, TFLITE_WIDTH))],
-        )
-        converter = tf.lite.TFLiteConverter.from_concrete_functions(
-            [function.get_concrete_function()]
-        )
-        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-        interpreter = Interpreter(model_content=converter.convert(), num_threads=1)
+        specs = [tf.TensorSpec((1, length, TFLITE_WIDTH), name="x")]
+        call = {"serving_default": (lambda x: {"y": model(x, training=False)}, specs)}
+        interpreter = Interpreter(model_content=to_tflite(model, call, "float32"), num_threads=1)
         index = interpreter.get_input_details()[0]["index"]
         interpreter.resize_tensor_input(index, (1, TFLITE_LENGTH, TFLITE_WIDTH))
         interpreter.allocate_tensors()

@@ -97,7 +97,7 @@ def export_files(model, tokenizer, labels, folder, lengths):
 
 def describe(path):
     """Return a file's size, the operators of each signature, and its parts for XNNPACK."""
-    from tensorflow.lite.python import schema_py_generated as schema
+    from ai_edge_litert import schema_py_generated as schema
 
     from benchmarks.operator_profile import profile_operators
 

@@ -8,11 +8,14 @@ with XNNPACK, its default, and without. See "Sparse weights" in docs/results/com
 """
 
 import gzip
+import tempfile
 import time
 
 import numpy as np
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+from distill.export.converter import convert
 
 WIDTH, ROWS, CALLS = 1024, 16, 200
 KERNELS = {
@@ -27,10 +30,8 @@ def main():
     for name, weights in patterns(rng):
         for int8 in (False, True):
             for sparse in (False, True):
-                chosen = [tf.lite.Optimize.DEFAULT] * int8 + [
-                    tf.lite.Optimize.EXPERIMENTAL_SPARSITY
-                ] * sparse
-                content = convert(weights, chosen)
+                chosen = ["DEFAULT"] * int8 + ["EXPERIMENTAL_SPARSITY"] * sparse
+                content = product_file(weights, chosen)
                 form = f"{'int8' if int8 else 'float32'}{', sparse tensors' if sparse else ''}"
                 sizes = f"{len(content):,} bytes, {len(gzip.compress(content)):,} gzipped"
                 ran = [f"{k}: {run(content, x, weights, v)}" for k, v in KERNELS.items()]
@@ -52,7 +53,7 @@ def patterns(rng):
         yield f"50% zeros in blocks of {height}x1", weights * mask
 
 
-def convert(weights, optimizations):
+def product_file(weights, optimizations):
     """Convert a product of (ROWS, WIDTH) and the weights to a TFLite file's content."""
     module = tf.Module()
     module.weights = tf.Variable(weights)
@@ -61,11 +62,9 @@ def convert(weights, optimizations):
     def product(x):
         return tf.matmul(x, module.weights)
 
-    converter = tf.lite.TFLiteConverter.from_concrete_functions(
-        [product.get_concrete_function()], module
-    )
-    converter.optimizations = optimizations
-    return converter.convert()
+    with tempfile.TemporaryDirectory() as folder:
+        tf.saved_model.save(module, folder, signatures=product.get_concrete_function())
+        return convert(folder, optimizations=optimizations)
 
 
 def run(content, x, weights, kernels):

@@ -96,7 +96,7 @@ def _measured(folder, run):
     """Export the student, run its file, and return the table's rows, the teacher's first."""
     teacher, student = folder / "teacher", folder / "student"
     model, answers, benchmark = folder / "model.tflite", folder / "answers", folder / "benchmark"
-    flags = [f"--model_dir={student / 'best'}", f"--output_dir={folder}"]
+    flags = [f"--model_dir={student / 'best'}", f"--output_dir={folder}", "--overwrite"]
     run("The student as a file", "export_tflite", flags)
     flags = [f"--model={model}", f"--input={folder / 'data' / 'test.tsv'}", "--label_column=label"]
     flags.append(f"--output_dir={answers}")

@@ -72,10 +72,7 @@ def run_main(main):
     except OSError as e:
         if e.errno not in FULL:
             raise
-        fail(
-            f"{e.filename or 'A file'} could not be written ({e.strerror}); free space in the "
-            f"output folder and in {tempfile.gettempdir()}, or set TMPDIR to another."
-        )
+        fail(full_disk(e.strerror, e.filename or "A file"))
     except ModuleNotFoundError as e:
         if e.name not in NOT_FOR_TRAINING:
             raise
@@ -83,9 +80,37 @@ def run_main(main):
             f"{e.name} is not installed, which this needs; `pip install tfnlp` installs it beside "
             "what trains alone."
         )
+    except Exception as e:
+        message = exhaustion(e)
+        if message is None:
+            raise
+        print(f"Error: {message}", file=sys.stderr, flush=True)
+        sys.stdout.flush()
+        os._exit(2)  # without memory TensorFlow may hang where Python ends
     except KeyboardInterrupt:
         print(f"Stopped; to go on from what is saved: {resuming_command()}", file=sys.stderr)
         sys.exit(130)
+
+
+def full_disk(reason, path="A file"):
+    """Return the sentence for a file that the disk or a limit did not take."""
+    return (
+        f"{path} could not be written ({reason}); free space in the output folder and in "
+        f"{tempfile.gettempdir()}, or set TMPDIR to another."
+    )
+
+
+def exhaustion(error):
+    """Return the sentence for ended memory or TensorFlow's error on a full disk; else None."""
+    of_tensorflow = type(error).__module__.startswith("tensorflow.")
+    for reason in map(os.strerror, FULL if of_tensorflow else ()):
+        if reason in str(error):
+            return full_disk(reason)
+    if not isinstance(error, MemoryError) and type(error).__name__ != "ResourceExhaustedError":
+        return None
+    names = [f"`{name}`" for name in ("batch_size", "max_length") if name in FLAGS]
+    message = f"Memory ran out; lower {' or '.join([*names, 'what else runs here'])}."
+    return with_flags(f"{message} Files written before are untouched.", FLAGS)
 
 
 def load_tensorflow():

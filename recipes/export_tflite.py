@@ -18,6 +18,7 @@ generate token by token, for TextGenerator or Translator of distill.runtime.
 """
 
 import pathlib
+import re
 
 from absl import flags, logging
 
@@ -32,6 +33,7 @@ from tfnlp.utils.files import check_writable, read_json, write_text
 FLAGS = flags.FLAGS
 model_flags.define_model_flag()
 flags.DEFINE_string("output_dir", None, "Folder to write model.tflite into.")
+flags.DEFINE_bool("overwrite", False, "Write over the model.tflite that is there.")
 flags.DEFINE_enum(
     "quantization",
     "int8",
@@ -175,20 +177,30 @@ def refuse_other_pooling():
                 "a model whose vectors are a pooling alone, or remove modules.json."
             )
         if kind == "Pooling" and place.exists():
-            modes = {name for name, value in read_json(place).items() if value is True}
-            modes = {name for name in modes if name.startswith("pooling_mode_")}
-            asked = {"mean": "mean_tokens", "first": "cls_token"}[FLAGS.pooling]
-            if modes and modes != {f"pooling_mode_{asked}"}:
+            modes = read_pooling_modes(place)
+            if modes and modes != [{"mean": "mean", "first": "cls"}[FLAGS.pooling]]:
                 raise InputError(
-                    f"{place} has {', '.join(sorted(modes))}, not --pooling={FLAGS.pooling}; give "
-                    "its pooling, or remove the file."
+                    f"{place} has the pooling {', '.join(modes)}, not --pooling={FLAGS.pooling}; "
+                    "give its pooling, or remove the file."
                 )
+
+
+def read_pooling_modes(path):
+    """Return the poolings of a file of sentence-transformers, such as ["mean"]; [] without any."""
+    config = read_json(path)
+    modes = config.get("pooling_mode")  # from version 6 on, a name or a list
+    if modes is None:
+        names = [x for x in config if x.startswith("pooling_mode_") and config[x]]
+        modes = [re.sub("^pooling_mode_|_tokens?$", "", name) for name in names]
+    return [modes] if isinstance(modes, str) else modes
 
 
 def main():
     check_flags()
     path = pathlib.Path(FLAGS.output_dir) / "model.tflite"
     check_writable(path)
+    if path.exists() and not FLAGS.overwrite:
+        raise InputError(f"{path} is there; give `overwrite` to replace it, or another folder.")
     refuse_other_pooling()
     entry_point.load_tensorflow()
     calibration = FLAGS.calibration_text and sample("calibration").flat_texts()

@@ -124,6 +124,8 @@ def _run(run, lock):
         record = {"recipe": step.recipe, "flags": step.flags}
         write_json(_record_path(run, step), record)
         flags = [f"--{name}={value}" for name, value in step.flags.items()]
+        if step.recipe == "export_tflite":  # it does not resume, and a kill may leave its file
+            flags.append("--overwrite=true")
         log, start = run.folder / f"{step.name}.log", time.monotonic()
         with open(log, "ab") as file:
             status = run_command(

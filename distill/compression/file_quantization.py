@@ -5,7 +5,7 @@ import dataclasses
 import flatbuffers
 import numpy as np
 import tensorflow as tf
-from tensorflow.lite.python import schema_py_generated as schema
+from ai_edge_litert import schema_py_generated as schema
 
 from tfnlp.quantization.fake_quantization import kernels_in_float
 from tfnlp.utils.errors import needs_extra, unknown_name
@@ -43,16 +43,16 @@ def check_quantization(name):
         raise unknown_name("quantization", name, QUANTIZATIONS)
     if QUANTIZATIONS[name].weight_bits < 8:
         with needs_extra(f"quantization={name!r}", "quantizer"):
-            import ai_edge_quantizer  # noqa: F401
+            import litert_quantizer  # noqa: F401
 
 
-def configure_converter(converter, name):
-    """Configure a `tf.lite.TFLiteConverter` for a quantization."""
-    quantization = QUANTIZATIONS[name]
-    if quantization.weight_bits in (8, 16):
-        converter.optimizations = [tf.lite.Optimize.DEFAULT]
-    if quantization.weight_bits == 16:
-        converter.target_spec.supported_types = [tf.float16]
+def converter_options(name):
+    """Return arguments of `distill.export.converter.convert` for a quantization, a dict."""
+    bits = QUANTIZATIONS[name].weight_bits
+    return {
+        "optimizations": ["DEFAULT"] if bits in (8, 16) else [],
+        "weight_type": tf.float16 if bits == 16 else None,
+    }
 
 
 def quantize_file(content, name, model):
@@ -74,8 +74,8 @@ def quantize_file(content, name, model):
 
 
 def _quantize_below_8_bits(content, quantization):
-    """Quantise the weights of dense layers and embedding tables with ai_edge_quantizer."""
-    from ai_edge_quantizer import algorithm_manager, qtyping, quantizer
+    """Quantise the weights of dense layers and embedding tables with litert_quantizer."""
+    from litert_quantizer import algorithm_manager, qtyping, quantizer
 
     bits, granularity = quantization.weight_bits, qtyping.QuantGranularity.CHANNELWISE
     if quantization.block_size:

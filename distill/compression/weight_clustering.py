@@ -1,13 +1,17 @@
-"""Weight clustering, with the centroids of TensorFlow Model Optimization."""
+"""Weight clustering, with the centroids of scikit-learn's k-means."""
 
 import dataclasses
 
 import keras
 import numpy as np
 import tensorflow as tf
+from sklearn.cluster import KMeans
 
 from distill.compression.block_kernels import block_kernels, kernels_to_compress
 from tfnlp.utils.settings import Settings, setting
+
+# Cells of a kernel's values for k-means: so many of equal width, and as many of equal counts.
+CELLS = 2048
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,8 +34,7 @@ class Clusterer(keras.layers.Layer):
 
     Han et al. 2016, 'Deep Compression', section 3 and eq. 3. Weights of a cluster share their
     value, and stay in the cluster as they train. A centroid's gradient is the sum of its weights'.
-    TensorFlow Model Optimization computes the centroids (k-means++) and assigns the nearest. A
-    kernel of few values takes few bits a weight in a compressed file.
+    A kernel of few values takes few bits a weight in a compressed file.
 
     Args:
         model: from `tfnlp.models.build_model`; its kernels are clustered at once.
@@ -47,7 +50,7 @@ class Clusterer(keras.layers.Layer):
         self.kernels = kernels_to_compress(model, "cluster")
         self.clusters = []
         for kernel in self.kernels.items:
-            centroids, nearest = self._centroids(np.asarray(kernel))
+            centroids, nearest = cluster_weights(np.asarray(kernel), config.clusters)
             cluster = self.add_weight(
                 shape=kernel.shape, dtype="int32", trainable=False, name="clusters"
             )
@@ -55,23 +58,6 @@ class Clusterer(keras.layers.Layer):
             kernel.assign(np.take(centroids, nearest))
             self.clusters.append(cluster)
         self.built = True
-
-    def _centroids(self, weights):
-        """Return the centroids (K,) of a matrix, and the index of the nearest for each weight."""
-        # Imported late: the import turns `tf.keras` into Keras 2 for the whole process.
-        from tensorflow_model_optimization.python.core.clustering.keras import (
-            clustering_algorithm,
-            clustering_centroids,
-        )
-
-        initial = clustering_centroids.KmeansPlusPlusCentroidsInitialisation(
-            tf.constant(weights), self.config.clusters
-        )
-        centroids = tf.Variable(tf.sort(initial.get_cluster_centroids()))
-        engine = clustering_algorithm.ClusteringAlgorithm(centroids)
-        # Row by row, since the engine stores the distance of each weight from each centroid.
-        nearest = [engine.get_pulling_indices(tf.constant(row)).numpy() for row in weights]
-        return centroids.numpy(), np.stack(nearest).astype("int32")
 
     def before_step(self, gradients, variables):
         """Return gradients in which the weights of each cluster share that of their centroid.
@@ -111,3 +97,26 @@ class Clusterer(keras.layers.Layer):
     def figures(self, model):
         """Return {"distinct_values": the largest number of distinct values in a kernel}."""
         return {"distinct_values": max(np.unique(kernel).size for kernel in block_kernels(model))}
+
+
+def cluster_weights(weights, count):
+    """Return the centroids of weights, sorted float32, and the index of the nearest for each.
+
+    K-means runs over the means of cells, weighted by their counts: on all weights it would take
+    minutes for a model.
+
+    Args:
+        weights: (D, units) float32.
+        count: of the centroids; there are fewer if there are fewer values.
+    """
+    values = weights.ravel().astype("float64")
+    parts = np.linspace(0, 1, CELLS + 1)
+    widths = values.min() + parts * (values.max() - values.min())
+    cells = np.searchsorted(np.union1d(widths, np.quantile(values, parts)), values)
+    counts = np.bincount(cells)
+    sums, counts = np.bincount(cells, values)[counts > 0], counts[counts > 0]
+    search = KMeans(min(count, len(counts)), random_state=0)
+    search.fit((sums / counts)[:, None], sample_weight=counts)
+    centroids = np.sort(search.cluster_centers_.ravel()).astype("float32")
+    borders = (centroids[1:] + centroids[:-1]) / 2
+    return centroids, np.searchsorted(borders, weights).astype("int32")

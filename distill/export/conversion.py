@@ -8,12 +8,12 @@ import tensorflow as tf
 from absl import logging
 from keras import ops
 
-from distill.compression.file_quantization import configure_converter, quantize_file
+from distill.compression.file_quantization import converter_options, quantize_file
+from distill.export.converter import convert
 from distill.export.length_signatures import DEFAULT, cut, signatures
 from tfnlp.models import submodel
 from tfnlp.quantization.rounded_products import SMALL
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.native_notices import without_notices
 
 INPUTS = ("ids", "mask", "segment_ids")
 
@@ -83,15 +83,12 @@ def to_tflite(model, endpoints, quantization, custom_operators=False, max_length
         for key, (function, specs) in endpoints.items():
             archive.add_endpoint(key, function, input_signature=specs)
         archive.write_out(folder, verbose=False)
-        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[*endpoints])
-        # Otherwise signatures of fixed length alone fold the scales of norms into the following
-        # weights: they would not share weights with the others, and round worse to 8 bits.
-        converter._experimental_disable_fuse_mul_and_fc = True
-        converter.allow_custom_ops = custom_operators
-        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-        configure_converter(converter, quantization)
-        with without_notices():
-            content = converter.convert()
+        content = convert(
+            folder,
+            [*endpoints],
+            **converter_options(quantization),
+            custom_operators=custom_operators,
+        )
         return quantize_file(content, quantization, model)
 
 

@@ -113,7 +113,7 @@ def kind_of(model, pooling=None):
         raise InputError(
             "export_tflite needs a model of tfnlp.models.build_model or "
             f"tfnlp.checkpoints.load_model; this {type(model).__name__} has no text_config, so "
-            "build one and set its weights, or convert yours by tf.lite.TFLiteConverter."
+            "build one and set its weights, or give yours to its own `export(path, 'litert')`."
         )
     kind = model_kind(model, pooling)
     if kind not in KINDS:

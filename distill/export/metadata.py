@@ -8,7 +8,7 @@ model's buffer `TFLITE_METADATA`. The files that it names are appended to the mo
 import dataclasses
 
 import flatbuffers
-from tensorflow.lite.python import schema_py_generated as schema
+from ai_edge_litert import schema_py_generated as schema
 
 from distill.runtime.associated_files import (
     LABELS_FILE,

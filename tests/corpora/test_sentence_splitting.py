@@ -1,7 +1,5 @@
 """Sentences of English and Korean, by a table of tricky cases: "|" stands where one begins."""
 
-import time
-
 import pytest
 
 from tfnlp.corpora.sentence_splitting import sentence_starts, split_sentences
@@ -94,7 +92,6 @@ def test_sentence_starts_are_character_positions():
 
 
 @pytest.mark.parametrize("unit", ["\n", "\r\n", "1. ", "2019. 5. 3. "])
-def test_time_is_linear_in_runs_of_line_ends_and_numbers(unit):
-    began = time.process_time()  # a quadratic search takes 20 s
-    assert len(sentence_starts("Go\n" + unit * 16_000 + "on")) in (1, 2, 3)
-    assert time.process_time() - began < 2
+def test_long_runs_of_line_ends_and_numbers_are_read(unit):
+    """A quadratic search takes over 100 s, more than a test may."""
+    assert len(sentence_starts("Go\n" + unit * (120_000 // len(unit)) + "on")) in (1, 2, 3)

@@ -1,7 +1,7 @@
 """What a Keras model gives for one text at a time, and what a file holds."""
 
 import numpy as np
-from tensorflow.lite.python import schema_py_generated as schema
+from ai_edge_litert import schema_py_generated as schema
 
 
 def softmax(x):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tests.models.test_recurrent_translator import model_of as recurrent_model_of
-from tfnlp.inspection import attention_of
+from tfnlp.inspection import LayerAttention, attention_of
 from tfnlp.knowledge import EntityTokenizer
 from tfnlp.models import (
     FAMILIES,
@@ -80,6 +80,17 @@ def test_every_family_is_shown_as_it_runs(family):
         if layer.terms:
             np.testing.assert_allclose(sum(layer.terms.values()), layer.scores, atol=1e-4)
             np.testing.assert_allclose(sum(layer.shares.values()), 1, atol=1e-4)
+
+
+def test_hidden_places_and_constants_of_a_row_have_no_share():
+    first = np.array([[[1, -1, 100], [5, 5, 5]]], "float32")
+    second = np.array([[[2, -2, -500], [7, 7, 7]]], "float32")
+    visible = np.array([[[True, True, False], [True, True, True]]])
+    terms = {"first": first, "second": second}
+    scores, weights, saliency = first + second, np.zeros((1, 2, 3)), np.zeros((1, 3))
+    names = "layer 1", "", "tokens", "tokens"
+    shares = LayerAttention(*names, scores, weights, visible, terms, saliency).shares
+    np.testing.assert_allclose([shares["first"], shares["second"]], [[1 / 3], [2 / 3]])
 
 
 def test_both_streams_of_xlnet_and_the_mask_decoder_of_deberta():

@@ -4,8 +4,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
 
+from distill.export.conversion import to_tflite
+from tests.distill.expected import tree_of
 from tfnlp import layers
 
 MAKERS = {
@@ -216,24 +219,16 @@ def test_training_without_dropout_is_inference(name):
         np.testing.assert_allclose(model.predict(text(2, length), verbose=0), expected, atol=1e-5)
 
 
-def to_tflite(model, shape):
+def converted(model, shape):
     """The model as TFLite builtins alone, its input of `shape`: the file, and what runs it."""
-    function = tf.function(
-        lambda x: model(x, training=False), input_signature=[tf.TensorSpec(shape)]
-    )
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([function.get_concrete_function()])
-    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-    content = converter.convert()
-    interpreter = Interpreter(model_content=content)
 
-    def run(x):
-        interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], x.shape)
-        interpreter.allocate_tensors()
-        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-        interpreter.invoke()
-        return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    def call(x):
+        return {"y": model(x, training=False)}
 
-    return content, run
+    endpoints = {"serving_default": (call, [tf.TensorSpec(shape, name="x")])}
+    content = to_tflite(model, endpoints, "float32")
+    run = Interpreter(model_content=content).get_signature_runner()
+    return content, lambda x: run(x=x)["y"]
 
 
 @pytest.mark.parametrize("name", [*MAKERS, *(f"{name} in blocks" for name in BLOCKWISE)])
@@ -242,20 +237,23 @@ def test_converts_to_tflite_without_flex(name):
     layer = made(name.removesuffix(" in blocks"), **options)
     inputs = keras.Input((None, 8))
     model = keras.Model(inputs, layer(inputs))
-    _, run = to_tflite(model, (1, None, 8))
+    _, run = converted(model, (1, None, 8))
     for length in (1, 3, 12, 7):
         np.testing.assert_allclose(run(text(1, length)), model(text(1, length)), atol=1e-4)
 
 
-def test_positions_of_a_known_length_are_constants_in_tflite(capsys):
+def test_positions_of_a_known_length_are_constants_in_tflite(tmp_path):
     """Wide as phones have it: TFLite's converter finds more constants where they are small."""
     inputs = keras.Input((128, 312))
     model = keras.Model(inputs, layers.RelativeAttention(12, 26)(inputs))
     x = np.random.default_rng(0).normal(size=(1, 128, 312)).astype("float32")
-    content, run = to_tflite(model, (1, 128, 312))
+    content, run = converted(model, (1, 128, 312))
     np.testing.assert_allclose(run(x), model(x), atol=1e-4)
-    tf.lite.experimental.Analyzer.analyze(model_content=content)
-    products = capsys.readouterr().out.count("FULLY_CONNECTED(")
+    path = tmp_path / "model.tflite"
+    path.write_bytes(content)
+    tree = tree_of(path)
+    codes = [tree.operatorCodes[x.opcodeIndex].builtinCode for x in tree.subgraphs[0].operators]
+    products = codes.count(schema.BuiltinOperator.FULLY_CONNECTED)
     assert products == 4  # of query, key, value and output
 
 

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
+from distill.export.conversion import to_tflite
 from tests.layers.witnesses import rand
 from tfnlp import layers
 
@@ -127,35 +128,21 @@ def test_converts_to_tflite_without_flex(name):
     make, cases = CASES[name]
     model = make()
     named = model.input if isinstance(model.input, dict) else {"x": model.input}
-    signature = {
-        key: tf.TensorSpec((1, *tensor.shape[1:]), tensor.dtype, name=key)
-        for key, tensor in named.items()
-    }
+    specs = [tf.TensorSpec((1, *x.shape[1:]), x.dtype, name) for name, x in named.items()]
 
-    @tf.function
-    def call(**x):
+    def call(*tensors):
+        x = dict(zip(named, tensors, strict=True))
         outputs = model(x if isinstance(model.input, dict) else x["x"], training=False)
         return {f"output_{i}": y for i, y in enumerate(tf.nest.flatten(outputs))}
 
-    function = call.get_concrete_function(**signature)
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([function])
-    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-    interpreter = Interpreter(model_content=converter.convert())
-    details = {d["name"].split(":")[0]: d["index"] for d in interpreter.get_input_details()}
+    content = to_tflite(model, {"serving_default": (call, specs)}, "float32")
+    run = Interpreter(model_content=content).get_signature_runner()
     for x in cases:
-        expected = [y.numpy() for y in tf.nest.flatten(model(x))]
-        x = x if isinstance(x, dict) else {"x": x}
-        for key, value in x.items():
-            interpreter.resize_tensor_input(details[key], value.shape)
-        interpreter.allocate_tensors()
-        for key, value in x.items():
-            interpreter.set_tensor(details[key], value)
-        interpreter.invoke()
-        found = [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
-        assert len(found) == len(expected)
-        for y in expected:  # TFLite orders its outputs as it likes
-            near = [f for f in found if f.shape == y.shape and np.abs(f - y).max() <= 1e-4]
-            assert near, f"no output within 1e-4 of shape {y.shape}"
+        outputs = run(**(x if isinstance(x, dict) else {"x": x}))
+        expected = tf.nest.flatten(model(x))
+        assert len(outputs) == len(expected)
+        for i, y in enumerate(expected):
+            np.testing.assert_allclose(outputs[f"output_{i}"], y, atol=1e-4)
 
 
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])

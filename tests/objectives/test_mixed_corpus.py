@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tfnlp.objectives import Corpus, MixedCorpus
+from tfnlp.utils.errors import InputError
 
 
 def make_corpus(count, size, first):
@@ -39,6 +40,8 @@ def test_documents_come_in_shares_by_weight(caplog):
     assert record.levelname == "WARNING"
     message = record.getMessage()
     assert "are read 1, 5e+03 times in a pass, which so has 834 times their tokens" in message
+    with pytest.raises(InputError, match=r"corpus_weights=1,1e\+30, .* 8\.33e\+29 times"):
+        MixedCorpus(corpora, [1, 1e30])
 
 
 def test_a_part_of_a_repetition_is_cut_by_tokens(caplog):

@@ -53,6 +53,13 @@ def test_outputs_are_decoded(tokenizer):
     assert embedder.predict([]).shape == (0, 0)
 
 
+def test_a_choice_is_truncated_where_one_ending_is(tokenizer):
+    chooser = Chooser(FixedBackend("chooser", tokenizer))
+    groups = [["film", "plot"], ["film", "fine plot"], ["fine plot", "film"]]
+    choices = chooser.choose_all([""] * 3, groups)  # with one word 4 tokens, the most it takes
+    assert [choice.truncated for choice in choices] == [False, True, True]
+
+
 def test_single_texts_are_refused_after_a_training_on_pairs(tokenizer):
     for kind in ("classifier", "scorer"):
         pipeline = pipeline_of(FixedBackend(kind, tokenizer, pairs=True))

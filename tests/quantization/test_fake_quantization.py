@@ -4,10 +4,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
 from keras import ops
-from tensorflow.lite.python import schema_py_generated as schema
 
+from distill.export.conversion import to_tflite
 from tfnlp.layers import (
     DisentangledAttention,
     EncoderBlock,
@@ -153,16 +154,13 @@ def test_every_attention_becomes_integers_that_say_the_same(all_layers):
     model, inputs, _ = all_layers
     names = sorted(LAYERS)  # those of outputs are not in the file
 
-    @tf.function(input_signature=[tf.TensorSpec((1, LENGTH, WIDTH), "float32", name="x")])
     def run(x):
-        found = model(x, training=False)
-        return [found[name] for name in names]
+        outputs = model(x, training=False)
+        return {name: outputs[name] for name in names}
 
+    specs = [tf.TensorSpec((1, LENGTH, WIDTH), "float32", name="x")]
     with converting(model):
-        function = run.get_concrete_function()
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([function])
-    converter.optimizations = [tf.lite.Optimize.DEFAULT]
-    content = converter.convert()
+        content = to_tflite(model, {"serving_default": (run, specs)}, "int8")
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content))
     operators = {v: k for k, v in vars(schema.BuiltinOperator).items()}
     graph, products = tree.subgraphs[0], []
@@ -174,20 +172,16 @@ def test_every_attention_becomes_integers_that_say_the_same(all_layers):
     integers = [types for types in products if types == [schema.TensorType.INT8] * 2]
     assert len(integers) > 30
     assert len(products) - len(integers) <= 1  # that of XLNet's two segment vectors
-    interpreter = Interpreter(model_content=content)
-    interpreter.allocate_tensors()
-    (given,) = interpreter.get_input_details()
-    outputs = dict(zip(names, interpreter.get_output_details(), strict=True))
+    converted = Interpreter(model_content=content).get_signature_runner()
     ranges, steps = get_ranges(model), {}
     for name in LAYERS:
         last = f"{name}/context" if name == "score" else f"{name}/output/outputs"
         low, high = ranges[last]
         steps[name] = (high - low) / 255
     for row in inputs[:3]:
-        interpreter.set_tensor(given["index"], row[None])
-        interpreter.invoke()
+        outputs = converted(x=row[None])
         for name, expected in model(row[None]).items():
-            error = np.abs(interpreter.get_tensor(outputs[name]["index"]) - expected) / steps[name]
+            error = np.abs(outputs[name] - expected) / steps[name]
             assert error.max() <= 2.01, name
             if name in EXACT:
                 assert np.mean(error > 0.5) < 0.002, name

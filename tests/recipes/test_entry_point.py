@@ -6,13 +6,16 @@ import json
 import os
 import pathlib
 import platform
+import resource
 import subprocess
 import sys
 import tomllib
 
 import pytest
+import tensorflow as tf
 
 from recipes import entry_point
+from tests.recipes.shell import command
 from tests.requirements import installed_modules, read_requirements
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -70,6 +73,54 @@ def test_a_full_disk_is_one_sentence(monkeypatch, capsys):
         assert f"A file could not be written ({os.strerror(number)}); free space in" in shown
     with pytest.raises(PermissionError):  # which is no full disk
         entry_point.run_main(lambda: write(errno.EACCES))
+
+
+def test_ended_memory_and_tensorflows_errors_of_a_full_disk_are_one_sentence(monkeypatch, capsys):
+    monkeypatch.setattr(entry_point, "check_files", lambda: None)
+    monkeypatch.setattr(entry_point, "check_columns", lambda: None)
+
+    monkeypatch.setattr(os, "_exit", sys.exit)
+
+    def fails(error):
+        def main():
+            raise error
+
+        with pytest.raises(SystemExit, match="2"):
+            entry_point.run_main(main)
+        (line,) = capsys.readouterr().err.splitlines()
+        return line
+
+    exhausted = tf.errors.ResourceExhaustedError
+    for number, kind in ((errno.ENOSPC, exhausted), (errno.EFBIG, tf.errors.OutOfRangeError)):
+        line = fails(kind(None, None, f"/tmp/variables; {os.strerror(number)} [Op:SaveV2]"))
+        assert f"could not be written ({os.strerror(number)}); free space" in line
+    for error in (MemoryError("4 MiB"), exhausted(None, None, "OOM when allocating tensor")):
+        assert "Memory ran out; lower" in fails(error)
+    with pytest.raises(tf.errors.OutOfRangeError):  # the end of the data, say
+        fails(tf.errors.OutOfRangeError(None, None, "End of sequence"))
+
+
+def test_above_a_limit_of_file_size_nothing_that_was_there_is_lost(
+    exported, student, corpus, tmp_path
+):
+    def stopped(recipe, *flags):
+        done = subprocess.run(
+            command(recipe, *flags),
+            check=False,
+            capture_output=True,
+            text=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, 5_000)),
+        )
+        *_, line = done.stderr.splitlines()
+        assert done.returncode == 2 and "could not be written (File too large)" in line
+
+    path, best = exported[0] / "model.tflite", student[0] / "best"
+    before = path.read_bytes()
+    stopped("export_tflite", f"--model_dir={best}", f"--output_dir={path.parent}", "--overwrite")
+    assert path.read_bytes() == before
+    texts = [f"--input={corpus[0].removeprefix('--train=')}", "--text_column=sentence"]
+    stopped("prepare_corpus", *texts, f"--tokenizer_dir={best}", f"--output_dir={tmp_path}/ids")
+    assert [file.name for file in (tmp_path / "ids").iterdir()] == ["settings.json"]
 
 
 # What training alone does not install is not there.

@@ -17,7 +17,10 @@ def test_a_file_has_a_card_and_golden_outputs(student, exported, run, tmp_path):
     assert f"\n{sentence}\n" in (folder / "model_card.md").read_text()
     golden = json.loads((folder / "golden.json").read_text())
     assert [example["text"] for example in golden["inputs"]] == ["the film is superb .", "dull"]
-    flags = [f"--model_dir={student[0] / 'best'}", f"--output_dir={tmp_path}"]
+    flags = [f"--model_dir={student[0] / 'best'}"]
+    done = run("export_tflite", *flags, f"--output_dir={folder}", status=2)
+    assert "model.tflite is there; give --overwrite" in done.stderr
+    flags += [f"--output_dir={tmp_path}"]
     done = run("export_tflite", *flags, "--beams=2", status=2)
     assert "--beams is not for a model with the head 'classifier'" in done.stderr
 
@@ -57,17 +60,21 @@ def test_vectors_of_another_pooling_than_the_folders_are_refused(
     modules = [{"path": p, "type": f"sentence_transformers.models.{k}"} for k, p in kinds.items()]
     (folder / "modules.json").write_text(json.dumps(modules))
     (folder / "1_Pooling").mkdir()
-    pooling = {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
-    (folder / "1_Pooling/config.json").write_text(json.dumps(pooling))
+    pooling = folder / "1_Pooling/config.json"
+    pooling.write_text('{"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}')
     flags = [f"--model_dir={folder}", f"--output_dir={tmp_path / 'file'}"]
     done = run("export_tflite", *flags, "--pooling=mean", status=2)
     assert "modules.json has a module Dense" in done.stderr
     done = run("export_tflite", *flags, "--pooling=first", status=2)
-    assert "has pooling_mode_mean_tokens, not --pooling=first" in done.stderr
+    assert "has the pooling mean, not --pooling=first" in done.stderr
+    pooling.write_text('{"pooling_mode": ["cls", "max"]}')  # of sentence-transformers 6
+    done = run("export_tflite", *flags, "--pooling=first", status=2)
+    assert "has the pooling cls, max, not --pooling=first" in done.stderr
 
 
 def test_a_language_model_is_exported(run, language_model, tmp_path):
     flags = [f"--model_dir={language_model}", f"--output_dir={tmp_path}", "--quantization=float32"]
+    flags += ["--overwrite"]
     run("export_tflite", *flags, "--beams=1", "--fixed_lengths=8", "--max_length=24")
     found = TextGenerator(tmp_path / "model.tflite", max_new_tokens=5)(["the film"])
     model, tokenizer = load_model(language_model, "causal_lm"), load_tokenizer(language_model)

@@ -49,7 +49,7 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
         export = (f"--model_dir={out / 'best'}", f"--output_dir={out}")
         run("export_tflite", *export)
         # What calibrates is read as the task's files are.
-        few = ("--quantization=static_int8", f"--calibration_text={path}")
+        few = ("--overwrite", "--quantization=static_int8", f"--calibration_text={path}")
         done = run("export_tflite", *export, *few, status=2)
         assert "--calibration_text holds 8 texts, but at least 16 are needed" in done.stderr
         question = ["--question=what film ?"] if recipe == "finetune_answerer" else []

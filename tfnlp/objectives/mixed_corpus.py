@@ -5,8 +5,12 @@ import hashlib
 import numpy as np
 from absl import logging
 
+from tfnlp.utils.errors import InputError
+
 # Times that a pass may read all tokens before it is told as a warning.
 MANY_PASSES = 10
+# Times from which on it is refused, as no pass would end.
+MOST_PASSES = 10_000
 
 
 class MixedCorpus:
@@ -20,6 +24,9 @@ class MixedCorpus:
         corpora: see `Corpus`; all of one tokenizer.
         weights: a positive number for each corpus; None to read each document once.
         seed: of the draw.
+
+    Raises:
+        InputError: if by its weights a pass would read all tokens `MOST_PASSES` times.
     """
 
     def __init__(self, corpora, weights=None, seed=0):
@@ -87,10 +94,16 @@ def _in_shares(token_counts, weights, seed):
     """Return the numbers of the documents of each corpus that a pass reads, and log its length."""
     tokens = np.array([counts.sum() for counts in token_counts], "float64")
     repeats = np.asarray(weights, "float64") / tokens
+    repeats /= repeats.min()
+    planned = (repeats * tokens).sum() / tokens.sum()
+    if planned >= MOST_PASSES:
+        raise InputError(
+            f"By their weights, corpus_weights={','.join(map(str, weights))}, a pass would read "
+            f"the corpora {planned:.3g} times; raise the smallest weight."
+        )
     rng = np.random.default_rng(seed)
     documents = [
-        _repeated(counts, times, rng)
-        for counts, times in zip(token_counts, repeats / repeats.min(), strict=True)
+        _repeated(counts, times, rng) for counts, times in zip(token_counts, repeats, strict=True)
     ]
     tokens_read = np.array(
         [counts[numbers].sum() for counts, numbers in zip(token_counts, documents, strict=True)]

@@ -8,8 +8,8 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from ai_edge_litert import schema_py_generated as schema
 from safetensors import safe_open
-from tensorflow.lite.python import schema_py_generated as schema
 
 from distill.compression.file_quantization import (
     QUANTIZATIONS,
@@ -112,7 +112,7 @@ def of_file(path):
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)
 def test_each_quantization_keeps_what_its_bits_can(quantization, model, tokenizer, tmp_path):
     if QUANTIZATIONS[quantization].weight_bits < 8:
-        pytest.importorskip("ai_edge_quantizer")
+        pytest.importorskip("litert_quantizer")
     path = tmp_path / "model.tflite"
     export_tflite(model, path, tokenizer, LABELS, Export(quantization, LENGTH))
     with in_float(model):
@@ -204,7 +204,7 @@ def test_an_export_calibrates_on_encoded_pairs(model, tokenizer, tmp_path, monke
 
 @pytest.mark.parametrize("name", ["int4", "int4_block32"])
 def test_a_missing_package_is_named(name, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ai_edge_quantizer", None)
+    monkeypatch.setitem(sys.modules, "litert_quantizer", None)
     with pytest.raises(InputError, match=rf"quantization='{name}' needs .*tfnlp\[quantizer\]"):
         check_quantization(name)
 

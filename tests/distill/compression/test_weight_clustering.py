@@ -6,7 +6,7 @@ import safetensors.numpy
 import tensorflow as tf
 
 from distill.compression.block_kernels import block_kernels
-from distill.compression.weight_clustering import Clusterer, ClusteringConfig
+from distill.compression.weight_clustering import Clusterer, ClusteringConfig, cluster_weights
 from distill.learning import Distillation, Teacher, make_student
 from tests.training.test_finetuning import DEV, TRAIN
 from tfnlp.checkpoints import load_model
@@ -44,6 +44,21 @@ def test_weights_go_to_the_nearest_of_so_many_centroids_and_stay_together(one_la
     first = next(iter(block_kernels(model)))
     first.assign(np.zeros(first.shape))
     assert clusterer.figures(model) == {"distinct_values": 8}  # of the kernel with the most
+
+
+def test_centroids_are_nearly_the_best():
+    """Also beside a weight far from all others; the bounds are Max's quantisers of a Gaussian."""
+    weights = np.random.default_rng(0).normal(size=(384, 256)).astype("float32")
+    for count, bound in ((4, 0.1175), (16, 0.01154), (256, 6e-5)):
+        centroids, nearest = cluster_weights(weights, count)
+        assert len(centroids) == len(np.unique(nearest)) == count
+        assert np.mean((centroids[nearest] - weights) ** 2) < 1.02 * bound
+    weights[0, 0] = 1000
+    centroids, nearest = cluster_weights(weights, 16)
+    assert centroids[-1] == 1000 and np.mean((centroids[nearest] - weights) ** 2) < 0.015
+    for few in ([[0.0, 0.0]], [[1.0, 2.0], [2.0, 3.0]]):
+        centroids, nearest = cluster_weights(np.array(few, "float32"), 16)
+        np.testing.assert_array_equal(centroids[nearest], few)
 
 
 def test_weights_of_a_cluster_take_the_step_of_their_centroid(one_layer):

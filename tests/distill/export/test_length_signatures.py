@@ -5,11 +5,11 @@ import dataclasses
 
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.compiled_model import CompiledModel
 from ai_edge_litert.interpreter import Interpreter
-from tensorflow.lite.python import schema_py_generated as schema
 
-from distill.export.length_signatures import check_lengths
+from distill.export.length_signatures import check_lengths, cut
 from distill.export.options import Export
 from distill.export.tflite import export_tflite
 from distill.runtime import QuestionAnswerer, TextClassifier
@@ -171,9 +171,22 @@ def test_padding_beyond_the_limit_is_cut_before_the_last_token(files, tokenizer)
     for count in (3, 17, 18, 19, 25, 40):
         (encoding,) = tokenizer.encode(["x " * count])
         found = run(**padded_inputs(encoding, 50))["probability"][0]
-        (cut,) = tokenizer.encode(["x " * count], max_length=20)
-        expected = classifier.backend.run_one(cut)["probability"]
+        (short,) = tokenizer.encode(["x " * count], max_length=20)
+        expected = classifier.backend.run_one(short)["probability"]
         np.testing.assert_allclose(found, expected, atol=0.01)
+
+
+@pytest.mark.parametrize("length", [19, 20, 21, 30])
+def test_a_text_up_to_the_limit_is_read_whole_and_a_longer_one_keeps_its_last_token(length):
+    for count in range(3, length + 1):
+        ids = [*range(1, count + 1)]
+        inputs = {"token_ids": np.array([ids + [0] * (length - count)])}
+        inputs["padding_mask"] = (inputs["token_ids"] > 0).astype("int32")
+        expected = ids if count <= 20 else [*ids[:19], ids[-1]]
+        outputs = cut(inputs, 20)
+        padding = [0] * (min(length, 20) - len(expected))
+        assert outputs["token_ids"].numpy().tolist() == [expected + padding]
+        assert outputs["padding_mask"].numpy().sum() == len(expected)
 
 
 def test_the_compiled_model_runs_fixed_lengths_as_they_are_and_any_once_resized(files):

@@ -20,6 +20,7 @@ from flatbuffers.number_types import Float32Flags
 from flatbuffers.table import Table
 
 from distill.export.character_rules import CODE_POINTS
+from distill.export.conversion import to_tflite
 from distill.export.file_kinds import KINDS
 from distill.export.length_signatures import signatures
 from distill.export.mediapipe import (
@@ -330,13 +331,11 @@ def test_mediapipes_rules_are_its_own(mediapipe, tmp_path):
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"axyz!é字", "##a", "##é", *"²\u200b\u00a0"]
     length, names = 2048, ("ids", "mask", "segment_ids")
 
-    @tf.function(input_signature=[tf.TensorSpec((1, length), "int32", n) for n in names])
     def echo(ids, mask, segment_ids):
         return {"embedding": tf.cast(ids * mask + 0 * segment_ids, "float32")}
 
-    module = tf.Module()
-    function = echo.get_concrete_function()
-    content = tf.lite.TFLiteConverter.from_concrete_functions([function], module).convert()
+    specs = [tf.TensorSpec((1, length), "int32", name) for name in names]
+    content = to_tflite(tf.Module(), {"serving_default": (echo, specs)}, "float32")
     files = {"vocab.txt": "\n".join(tokens)}
     content = complete_file(content, Export(name="echo"), "ids", {"": "ids"}, {}, files)
     (tmp_path / "echo.tflite").write_bytes(content)
