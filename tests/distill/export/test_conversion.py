@@ -121,20 +121,18 @@ def test_every_family_gives_what_keras_gives(name, quantization, tokenizer, tmp_
     np.testing.assert_allclose(found, expected, atol=TOLERANCES[quantization][0])
 
 
-@pytest.mark.parametrize("quantization", TOLERANCES)
-def test_tagger(quantization, tokenizer, tmp_path):
+def test_tagger(tokenizer, tmp_path):
     model = build_model(config_of("electra", tokenizer), "tagger", 3)
     path = tmp_path / "m.tflite"
-    export_tflite(model, path, tokenizer, ["O", "B-x", "I-x"], Export(quantization, 24))
+    export_tflite(model, path, tokenizer, ["O", "B-x", "I-x"], Export("float32", 24))
     tagger = TokenTagger(path)
-    compare_with_keras(path, tagger.backend, model, quantization)
+    compare_with_keras(path, tagger.backend, model)
     tagged = tagger.tag(["the unbelievable film " * 8, ["정말", "좋다"]])
     assert [len(t) for t in tagged] == [24, 2]
-    if quantization == "float32":
-        words = [word for word, _ in tagged[0]]
-        windows = tokenizer.encode_words([words], 24, 6)  # with a quarter in common
-        rows = [softmax(keras_outputs(model, window)["logits"]) for window in windows]
-        assert best_tags([words], windows, rows, tagger.labels) == [[tag for _, tag in tagged[0]]]
+    words = [word for word, _ in tagged[0]]
+    windows = tokenizer.encode_words([words], 24, 6)  # with a quarter in common
+    rows = [softmax(keras_outputs(model, window)["logits"]) for window in windows]
+    assert best_tags([words], windows, rows, tagger.labels) == [[tag for _, tag in tagged[0]]]
     assert tagged[1][0][0] == "정말" and tagged[1][0][1] in tagger.labels
     with pytest.raises(InputError, match=r"is of the kind tagger; use .*TokenTagger"):
         TextClassifier(path)
@@ -159,13 +157,11 @@ def test_answerer(tokenizer, tmp_path):
     assert none.score == pytest.approx(null, abs=1e-3)
 
 
-@pytest.mark.parametrize("quantization", TOLERANCES)
-def test_scores_of_a_chooser_and_of_a_regression(quantization, tokenizer, tmp_path):
+def test_scores_of_a_chooser_and_of_a_regression(tokenizer, tmp_path):
     prompt, endings = "the film is", ["dull", "fine !", "not a plot"]
     path = tmp_path / "m.tflite"
-    tolerance = 1e-4 if quantization == "float32" else 0.15
     chooser = build_model(config_of("bert", tokenizer), "chooser")
-    export_tflite(chooser, path, tokenizer, options=Export(quantization, 24))
+    export_tflite(chooser, path, tokenizer, options=Export("float32", 24))
     encodings = tokenizer.encode([prompt] * 3, endings)
     expected = []
     for e in encodings:
@@ -174,14 +170,13 @@ def test_scores_of_a_chooser_and_of_a_regression(quantization, tokenizer, tmp_pa
         expected.append(float(chooser(inputs)["logits"][0, 0]))
     file = EndingChooser(path)
     scores = [outputs["score"][0] for outputs in file.backend.run(encodings)]
-    np.testing.assert_allclose(scores, expected, atol=tolerance)
-    if quantization == "float32":
-        assert file.choose(prompt, endings).place == int(np.argmax(expected))
+    np.testing.assert_allclose(scores, expected, atol=1e-4)
+    assert file.choose(prompt, endings).place == int(np.argmax(expected))
     regression = build_model(config_of("distilbert", tokenizer), "classifier", 1)
-    export_tflite(regression, path, tokenizer, options=Export(quantization, 24))
+    export_tflite(regression, path, tokenizer, options=Export("float32", 24))
     expected = [float(keras_outputs(regression, e)["logits"][0]) for e in encodings]
     found = SentenceScorer(path).score([prompt] * 3, endings)
-    np.testing.assert_allclose(found, expected, atol=tolerance)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 def test_other_tokenizers_travel_in_the_file(tmp_path):
