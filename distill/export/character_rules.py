@@ -30,13 +30,13 @@ BLOCK = 4096
 DIFFERS, LENGTH_BITS = 1 << 30, 6
 
 
-def word_rules(tokenizer):
-    """Return the rules of a `WordPieceTokenizer`, {code point as a string: string}."""
-    return _word_rules(tokenizer.lowercase, tokenizer.strip_accents, tokenizer.split_cjk)
-
-
 @functools.cache
-def _word_rules(*settings):
+def word_rules(*settings):
+    """Return the rules of a `WordPieceTokenizer`, {code point as a string: string}.
+
+    Args:
+        settings: its `lowercase`, `strip_accents` and `split_cjk`.
+    """
     normal = normalized(bert_normalizer(*settings))
     parts = {*map(chr, CODE_POINTS), *"".join(normal.values())} - normal.keys()
     return rules_of(normal, split_characters(pre_tokenizers.BertPreTokenizer(), [*parts]))

@@ -133,8 +133,13 @@ def differing_characters(tokenizer):
     Returns:
         {a key of `SENTENCES`: list of characters}, without empty lists.
     """
-    letters = {c for token in tokenizer.vocabulary for c in token}
-    rules, mediapipe = word_rules(tokenizer), mediapipe_rules()
+    settings = tokenizer.lowercase, tokenizer.strip_accents, tokenizer.split_cjk
+    return _differing(frozenset("".join(tokenizer.vocabulary)), *settings)
+
+
+@functools.lru_cache(maxsize=2)  # files of one model are often exported several times
+def _differing(letters, *settings):
+    rules, mediapipe = word_rules(*settings), mediapipe_rules()
     differing = {kind: [] for kind in SENTENCES}
     for character in rules.keys() | mediapipe.keys():
         ours, theirs = (table.get(character, character) for table in (rules, mediapipe))

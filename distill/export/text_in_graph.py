@@ -42,7 +42,8 @@ def text_input(tokenizer, max_length):
     """
     import tensorflow_text
 
-    model = np.frombuffer(normalizer_model(word_rules(tokenizer)), "uint8")
+    rules = word_rules(tokenizer.lowercase, tokenizer.strip_accents, tokenizer.split_cjk)
+    model = np.frombuffer(normalizer_model(rules), "uint8")
     normalizer = tensorflow_text.FastBertNormalizer(model_buffer=tf.constant(model))
     words = tensorflow_text.WhitespaceTokenizer()
     pieces = tensorflow_text.FastWordpieceTokenizer(

@@ -26,7 +26,6 @@ from tests.distill.expected import tree_of
 from tfnlp.checkpoints import load_model
 from tfnlp.layers import fake_quantize, get_ranges
 from tfnlp.models import build_model
-from tfnlp.quantization import fake_quantization
 from tfnlp.quantization.fake_quantization import in_float
 from tfnlp.tasks import Classification
 from tfnlp.text import LengthBatches
@@ -60,7 +59,7 @@ def test_rows_are_rounded_to_127_steps_on_either_side():
 def run(tiny_config, tokenizer, tmp_path_factory):
     """The run of a model that learned under rounding which texts are good."""
     keras.utils.set_random_seed(2)
-    sizes = {"num_layers": 2, "hidden_dim": 128, "intermediate_dim": 512}
+    sizes = {"num_layers": 1, "hidden_dim": 128, "intermediate_dim": 512}
     config = dataclasses.replace(tiny_config, **sizes, initializer_range=0.05)
     model = build_model(config, "classifier", 2)
     fake_quantize(model)
@@ -76,6 +75,20 @@ def run(tiny_config, tokenizer, tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(run):
     return load_model(run.best, "classifier")
+
+
+@pytest.fixture(scope="module")
+def export(model, tokenizer, tmp_path_factory):
+    """Gives the file of the model in a quantization, which is made once."""
+    folder = tmp_path_factory.mktemp("files")
+
+    def export(quantization):
+        path = folder / f"{quantization}.tflite"
+        if not path.exists():
+            export_tflite(model, path, tokenizer, LABELS, Export(quantization, LENGTH))
+        return path
+
+    return export
 
 
 def dense_layers(path):
@@ -110,11 +123,10 @@ def of_file(path):
 
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)
-def test_each_quantization_keeps_what_its_bits_can(quantization, model, tokenizer, tmp_path):
+def test_each_quantization_keeps_what_its_bits_can(quantization, model, tokenizer, export):
     if QUANTIZATIONS[quantization].weight_bits < 8:
         pytest.importorskip("litert_quantizer")
-    path = tmp_path / "model.tflite"
-    export_tflite(model, path, tokenizer, LABELS, Export(quantization, LENGTH))
+    path = export(quantization)
     with in_float(model):
         expected = log_odds(probabilities(model, tokenizer))
     error = np.sqrt(np.mean((log_odds(of_file(path)) - expected) ** 2)) / expected.std()
@@ -142,14 +154,12 @@ def weights_of(path):
     ]
 
 
-def test_trained_under_rounding_a_model_is_its_file(run, model, tokenizer, tmp_path):
+def test_trained_under_rounding_a_model_is_its_file(run, model, tokenizer, export):
     with safe_open(run.state_path, "np") as f:  # to resume from
         saved = {name for name in f.keys() if "_range/" in name}  # noqa: SIM118
-    assert len(saved) == 2 * len(get_ranges(model)) > 40
+    assert len(saved) == 2 * len(get_ranges(model)) > 20
     expected = log_odds(probabilities(model, tokenizer))
-    path = tmp_path / "model.tflite"
-    export_tflite(model, path, tokenizer, LABELS, Export("static_int8", LENGTH))
-    found = log_odds(of_file(path))
+    found = log_odds(of_file(export("static_int8")))
     error = np.abs(found - expected) / expected.std()
     assert error.max() < 0.02
     assert np.mean(error < 1e-4) > 0.7  # to the last bit
@@ -209,9 +219,7 @@ def test_a_missing_package_is_named(name, monkeypatch):
         check_quantization(name)
 
 
-def test_a_unit_far_above_all_others_does_not_round_them_away(
-    tiny_config, tokenizer, tmp_path, caplog
-):
+def test_a_unit_far_above_all_others_does_not_round_them_away(tiny_config, tokenizer, tmp_path):
     """As of MiniLM-L6, one of whose tensors ranges from -3.5 to 194 (mean size 0.2)."""
     keras.utils.set_random_seed(2)
     sizes = {"num_layers": 1, "hidden_dim": 128, "intermediate_dim": 512}
@@ -226,17 +234,10 @@ def test_a_unit_far_above_all_others_does_not_round_them_away(
         weights[f"encoder_0/{name}"].assign(weights[f"encoder_0/{name}"] * factor)
     kernel = weights["encoder_0/feed_forward/output/kernel"]
     kernel.assign(kernel * 0.02)
-    inputs = Inputs(TEXTS)
     path = tmp_path / "model.tflite"
-
-    def export():
-        caplog.clear()
-        how = {"pooling": "mean", "calibration_text": TEXTS[:32], "check_inputs": inputs}
-        export_tflite(model, path, tokenizer, None, Export("static_int8", LENGTH, **how))
-        return read_files(path)[0]["check"]["cosine"]
-
-    assert export() > 0.99
-    assert "loses much" not in caplog.text
+    how = {"pooling": "mean", "calibration_text": TEXTS[:32], "check_inputs": Inputs(TEXTS)}
+    export_tflite(model, path, tokenizer, None, Export("static_int8", LENGTH, **how))
+    assert read_files(path)[0]["check"]["cosine"] > 0.99
     kernels = [tensor for tensor in weights_of(path) if sorted(tensor.shape) == [128, 512]]
     assert {tensor.type for tensor in kernels} == {schema.TensorType.INT8}
     # Inputs have a zero point of their own: what a GELU gives is of one sign, but for little.
@@ -245,12 +246,6 @@ def test_a_unit_far_above_all_others_does_not_round_them_away(
     assert floats_of(path) == {(128, 512)}
     count = sum(np.prod(v.shape) for v in model.trainable_variables)
     assert path.stat().st_size / count < 1.4
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fake_quantization, "OUTLIER", 1e9)
-        assert export() < 0.95
-    assert "loses much, as its mean cosine is below 0.99: On 64 texts, compared" in caplog.text
-    assert "with float32 Keras: cosine 0." in caplog.text
-    assert "int8 or float16 lose less" in caplog.text
 
 
 def floats_of(path):

@@ -83,7 +83,7 @@ def test_weights_of_a_cluster_take_the_step_of_their_centroid(one_layer):
         np.testing.assert_allclose(np.sum(np.square(result)), total, rtol=1e-3)
 
 
-def test_a_distilled_student_has_so_many_values(one_layer, tokenizer, tmp_path):
+def test_a_distilled_student_has_so_many_values(one_layer, tokenizer, tmp_path, no_graphs):
     teacher = build_model(one_layer, "classifier", 2)
     student = make_student(teacher, 1, hidden_dim=16)
     config = TrainingConfig(epochs=1, batch_size=4, learning_rate=1e-2, checkpoint_steps=1)

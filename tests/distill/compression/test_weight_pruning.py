@@ -61,7 +61,9 @@ def test_masks_are_those_of_the_schedule_and_of_the_magnitudes(one_layer, patter
     assert sparsity(model) == pytest.approx(0.5, abs=0.01)
 
 
-def test_a_killed_pruning_ends_with_the_same_weights_and_zeros(one_layer, tokenizer, tmp_path):
+def test_a_killed_pruning_ends_with_the_same_weights_and_zeros(
+    one_layer, tokenizer, tmp_path, no_graphs
+):
     def run(folder, stop_after=None):
         keras.utils.set_random_seed(0)
         task = Scripted([0.9, 0.5, 0.4] if stop_after is None else [])
@@ -118,14 +120,12 @@ def test_more_epochs_of_a_finished_pruning_keep_its_end(one_layer, tmp_path):
     assert content_fingerprint(explicit.config) == prints[40]
 
 
-def test_compressed_models_are_the_same_in_their_file(tiny_config, tokenizer, tmp_path):
-    model = build_model(tiny_config, "classifier", 2)
+def test_compressed_models_are_the_same_in_their_file(one_layer, tokenizer, tmp_path):
+    model = build_model(one_layer, "classifier", 2)
     texts = ["a fine film", "the plot is dull", "영화 정말 좋다 !"]
     model, tokenizer = prune_vocabulary(model, tokenizer, texts)
     rng = np.random.default_rng(0)
-    importance = {
-        f"encoder_{i}": {"heads": rng.random(4), "units": rng.random(64)} for i in range(3)
-    }
+    importance = {"encoder_0": {"heads": rng.random(4), "units": rng.random(64)}}
     model = prune_structure(model, importance, 3, 40)
     pruner = Pruner(model, PruningConfig(0.5, end_step=1), 2)
     pruner.after_step(tf.constant(1))

@@ -24,7 +24,7 @@ TEXTS = ["a fine film", "", "정말 좋다 !", "unbelievable 🙂 zzz", "x " * 3
 def wide(tiny_config, tokenizer, tmp_path_factory):
     """A model, wide enough for its weights to be most of a file, and its file in each way."""
     config = dataclasses.replace(
-        tiny_config, hidden_dim=128, intermediate_dim=512, initializer_range=0.1
+        tiny_config, num_layers=1, hidden_dim=128, intermediate_dim=512, initializer_range=0.1
     )
     model = build_model(config, "classifier", 3)
     folder = tmp_path_factory.mktemp("files")

@@ -179,7 +179,7 @@ def test_a_vector_of_each_text_to_choose_from_is_learned(tiny_config):
     assert float(found) == pytest.approx(expected, rel=1e-5)
 
 
-def test_cached_outputs_of_choices_go_with_the_parts_of_a_batch(tiny_config):
+def test_cached_outputs_of_choices_go_with_the_parts_of_a_batch(tiny_config, no_graphs):
     """A step in as many parts as there are examples is the step of the whole batch."""
     task, found = TASKS["choosing"], []
     config = dataclasses.replace(tiny_config, num_layers=2, dropout=0.0, attention_dropout=0.0)

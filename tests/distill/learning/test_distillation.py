@@ -54,7 +54,7 @@ def teacher(small_config):
     return build_model(small_config, "tagger", 3, hidden_states=True)
 
 
-def test_a_killed_distillation_ends_with_the_same_weights(teacher, tokenizer, tmp_path):
+def test_a_killed_distillation_ends_with_the_same_weights(teacher, tokenizer, tmp_path, no_graphs):
     def run(folder, stop_after=None, cache=tmp_path / "cache"):
         keras.utils.set_random_seed(0)
         student = make_student(teacher, 1, hidden_dim=16)
@@ -103,7 +103,6 @@ def test_a_killed_distillation_ends_with_the_same_weights(teacher, tokenizer, tm
     assert figures.get("share_of_teacher") == kept
 
 
-@pytest.mark.filterwarnings("ignore:Even though the `tf.config")
 def test_intermediate_layers_come_first_and_a_kill_in_either_phase_changes_nothing(
     tiny_config, tokenizer, tmp_path, no_graphs
 ):
@@ -151,7 +150,7 @@ def test_intermediate_layers_come_first_and_a_kill_in_either_phase_changes_nothi
     assert not list((tmp_path / "broken").rglob("state.safetensors"))
 
 
-def test_each_of_three_phases_trains_its_own_terms(teacher, tokenizer, tmp_path):
+def test_each_of_three_phases_trains_its_own_terms(teacher, tokenizer, tmp_path, no_graphs):
     student = make_student(teacher, 1)
     states, soft_labels = hidden_state_terms([1]), soft_label_terms(TASK)
     phases = [Phase(states, 1, 0.0), Phase(soft_labels, 2, 0.0), Phase(soft_labels)]
@@ -169,7 +168,7 @@ def test_each_of_three_phases_trains_its_own_terms(teacher, tokenizer, tmp_path)
 
 
 def test_a_student_of_fewer_tokens_learns_what_the_teacher_says_of_each_text(
-    tiny_config, tokenizer, tmp_path
+    tiny_config, tokenizer, tmp_path, no_graphs
 ):
     config = dataclasses.replace(tiny_config, num_layers=1, dropout=0.0, attention_dropout=0.0)
     teacher = build_model(config, "classifier", 2, hidden_states=True)
@@ -204,7 +203,7 @@ def test_a_student_of_fewer_tokens_learns_what_the_teacher_says_of_each_text(
         distil(owner, student, small, data, still, run, phases)
 
 
-def test_the_page_on_distillation(small_config, tokenizer, tmp_path, monkeypatch):
+def test_the_page_on_distillation(small_config, tokenizer, tmp_path, monkeypatch, no_graphs):
     section = PAGE.read_text(encoding="utf-8").split("## Distilling from Python")[1]
     (lines,) = re.findall(r"```python\n(.*?)```", section.split("\n## ")[0], re.DOTALL)
     model = build_model(dataclasses.replace(small_config, num_layers=3), "classifier", 2)

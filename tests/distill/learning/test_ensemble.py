@@ -102,7 +102,9 @@ def test_soft_labels_are_the_mean_of_the_teachers(name, small_config, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
-def test_a_student_of_two_teachers_with_tokens_of_its_own(small_config, tokenizer, tmp_path):
+def test_a_student_of_two_teachers_with_tokens_of_its_own(
+    small_config, tokenizer, tmp_path, no_graphs
+):
     task = Classification(["bad", "good"])
     texts = ["a fine film", "the plot is dull", "not a fine plot .", "un film !"] * 3
     train = Examples(texts, None, [1, 0, 0, 1] * 3, task.label_names)

@@ -86,7 +86,7 @@ def test_resolve_masking_goes_by_the_method_unless_it_is_said():
 
 
 def test_a_killed_general_stage_ends_with_the_same_weights_and_its_folder_goes_on(
-    teacher, encodings, tokenizer, tmp_path
+    teacher, encodings, tokenizer, tmp_path, no_graphs
 ):
     config = dataclasses.replace(CONFIG, epochs=6)
 
@@ -131,7 +131,7 @@ def test_a_killed_general_stage_ends_with_the_same_weights_and_its_folder_goes_o
 
 
 def test_an_encoder_without_a_head_teaches_states_and_attention(
-    one_layer, encodings, tokenizer, tmp_path
+    one_layer, encodings, tokenizer, tmp_path, no_graphs
 ):
     config = dataclasses.replace(one_layer, dropout=0.0, attention_dropout=0.0)
     save_model(build_model(config), tmp_path / "encoder")
