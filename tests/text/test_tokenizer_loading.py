@@ -4,7 +4,14 @@ import json
 
 import pytest
 
-from tests.text.family_tokenizers import HARD_TEXTS, ids_of, saved, trained
+from tests.text.family_tokenizers import (
+    FAMILIES,
+    HARD_TEXTS,
+    ids_of,
+    saved,
+    tokenizer_of,
+    trained,
+)
 from tfnlp.text import WordPieceTokenizer, load_tokenizer, train_byte_level_bpe, train_unigram
 from tfnlp.text.tokenizer_loading import tokenizer_statistics, train_tokenizer
 from tfnlp.utils.errors import InputError
@@ -74,3 +81,44 @@ def test_a_class_that_tfnlp_lacks_is_refused_by_name(tmp_path):
     for name in ("BertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend"):
         (tmp_path / "tokenizer_config.json").write_text(f'{{"tokenizer_class": "{name}"}}')
         assert load_tokenizer(tmp_path).tokens("kim") == ["kim"]
+
+
+EDITS = {
+    "case": ("bert", lambda engine: engine["normalizer"].update(lowercase=False)),
+    "long words": ("bert", lambda engine: engine["model"].update(max_input_chars_per_word=50)),
+    "words": ("bert", lambda engine: engine.update(pre_tokenizer={"type": "WhitespaceSplit"})),
+    "template": ("bert", lambda engine: engine.update(post_processor=None)),
+    "normalizer": ("roberta", lambda engine: engine.update(normalizer={"type": "Lowercase"})),
+    "spaces": ("gpt2", lambda engine: engine["pre_tokenizer"].update(add_prefix_space=True)),
+    "nothing": ("albert", lambda engine: engine.update(normalizer=None)),
+}
+
+
+def edited(folder, family, edit):
+    """Write a tokenizer whose class says that its tokenizer.json rules, and edit that."""
+    saved(tokenizer_of(family), folder, family)
+    for name, change in (("tokenizer.json", edit), ("tokenizer_config.json", names_no_family)):
+        content = json.loads((folder / name).read_text(encoding="utf-8"))
+        change(content)
+        (folder / name).write_text(json.dumps(content), encoding="utf-8")
+    return folder
+
+
+def names_no_family(settings):
+    settings["tokenizer_class"] = "PreTrainedTokenizerFast"
+
+
+@pytest.mark.parametrize("family, edit", EDITS.values(), ids=EDITS)
+def test_a_tokenizer_json_that_reads_otherwise_is_refused(family, edit, tmp_path):
+    with pytest.raises(InputError, match=r"tokenizer\.json reads"):
+        load_tokenizer(edited(tmp_path, family, edit))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_cutting_and_padding_of_a_tokenizer_json_are_the_callers(family, tmp_path):
+    truncation = {"max_length": 4, "stride": 0, "strategy": "LongestFirst", "direction": "Right"}
+    padding = {"strategy": {"Fixed": 9}, "direction": "Right", "pad_to_multiple_of": None}
+    padding |= {"pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"}
+    sections = {"truncation": truncation, "padding": padding}
+    tokenizer = load_tokenizer(edited(tmp_path, family, lambda engine: engine.update(sections)))
+    assert ids_of(tokenizer, HARD_TEXTS) == ids_of(tokenizer_of(family), HARD_TEXTS)

@@ -8,7 +8,7 @@ import pytest
 from tests.text.family_tokenizers import HARD_TEXTS, ids_of, theirs_of
 from tfnlp.text import UnigramTokenizer, load_tokenizer, train_unigram
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
-from tfnlp.text.unigram import MODEL_FILES
+from tfnlp.text.unigram import MODEL_FILES, _sentencepiece_bytes, sentencepiece_package
 from tfnlp.utils.errors import InputError
 
 
@@ -49,3 +49,24 @@ def test_bad_sizes_and_pieces_are_named():
         train_unigram(HARD_TEXTS, 12, "xlnet")
     with pytest.raises(InputError, match="lacks <pad>"):
         UnigramTokenizer([("a", -1.0)], "albert")
+
+
+@pytest.mark.parametrize(
+    "settings, name, value",
+    [
+        ("normalizer_spec", "add_dummy_prefix", False),
+        ("normalizer_spec", "escape_whitespaces", False),
+        ("trainer_spec", "byte_fallback", True),
+        ("trainer_spec", "treat_whitespace_as_suffix", True),
+    ],
+)
+def test_a_setting_of_sentencepiece_that_changes_pieces_is_named(settings, name, value, tmp_path):
+    pieces = dict.fromkeys([*SPECIAL_TOKENS["albert"].tokens.values(), "▁a"])
+    content = _sentencepiece_bytes(
+        [(p, 0.0) for p in pieces], SPECIAL_TOKENS["albert"].tokens, b""
+    )
+    model = sentencepiece_package().sentencepiece_model_pb2.ModelProto.FromString(content)
+    setattr(getattr(model, settings), name, value)
+    (tmp_path / "spiece.model").write_bytes(model.SerializeToString())
+    with pytest.raises(InputError, match=f"spiece.model .* {name}={value}"):
+        UnigramTokenizer.from_folder(tmp_path, "albert")

@@ -1,6 +1,7 @@
 """Loading and training of tokenizers of any kind."""
 
 import numpy as np
+import tokenizers
 
 from tfnlp.text import byte_level_bpe, unigram, wordpiece
 from tfnlp.text.byte_level_bpe import (
@@ -35,6 +36,18 @@ GENERAL_CLASSES = {
     *("None", "PreTrainedTokenizer", "TokenizersBackend", "AutoTokenizer", "BasicTokenizer"),
     *("PegasusTokenizer", "OpenAIGPTTokenizer", "TransfoXLTokenizer"),
 }
+# Classes that are their tokenizer.json alone, whatever the family.
+BY_FILE = {"PreTrainedTokenizer", "TokenizersBackend"}
+# Texts that tokenizers of different kinds and settings read differently.
+PROBES = (
+    *(
+        "",
+        "The Quick, naïve e\u0301 don't... (ABC-12) 3.5%",
+        "정말 재미있는 영화 ㅋㅋ 漢字かな",
+        *("a" * 100, "a" * 101),
+    ),
+    *("  two  spaces\tand\na line ", "``quoted'' ½ ﬁ İ 😀 \u00a0\u200b\x07", "www.x_y.com/#@$ ÀÉ"),
+)
 # The files to download for a model on the Hub.
 FETCHED = ("config.json", *FILES, f"{ASSETS}/*")
 
@@ -68,7 +81,10 @@ def load_tokenizer(folder):
             f"{folder / 'tokenizer_config.json'}: tfnlp has no {name}, whose words another "
             "tokenizer would not find; give a folder with a tokenizer of another class."
         )
-    return _load_kind(folder, name)
+    tokenizer = _load_kind(folder, name)
+    if name in BY_FILE and (folder / "tokenizer.json").exists():
+        _check_reads_alike(folder / "tokenizer.json", tokenizer)
+    return tokenizer
 
 
 def _load_kind(folder, name):
@@ -95,6 +111,28 @@ def _load_kind(folder, name):
     if family in unigram.FAMILIES:
         return UnigramTokenizer.from_folder(folder, family)
     raise InputError(f"{folder}: there is no tokenizer for the family {family!r}.")
+
+
+def _check_reads_alike(path, tokenizer):
+    """Raise an `InputError` if a tokenizer.json gives other ids than the tokenizer of its kind."""
+    engine = tokenizers.Tokenizer.from_file(str(path))
+    engine.no_truncation()
+    engine.no_padding()
+    words = [tokenizer.token(i) or "" for i in range(0, tokenizer.vocabulary_size, 97)]
+    known = " ".join(word.strip("#▁Ġ") for word in words if word.isalpha())
+    for text in (*PROBES, known):
+        (single,), (pair,) = tokenizer.encode([text]), tokenizer.encode([text], ["a b"])
+        for ours, theirs in ((single, engine.encode(text)), (pair, engine.encode(text, "a b"))):
+            if (ours.token_ids, ours.segment_ids) != (theirs.ids, theirs.type_ids):
+                raise InputError(
+                    f"{path} reads {text[:40]!r} as {theirs.tokens[:12]}, which no tokenizer of "
+                    f"tfnlp does ({type(tokenizer).__name__}: {_tokens(tokenizer, ours)[:12]}); "
+                    "give a folder whose tokenizer_class is that of a family."
+                )
+
+
+def _tokens(tokenizer, encoding):
+    return [tokenizer.token(i) for i in encoding.token_ids]
 
 
 def kind_for(family):

@@ -178,6 +178,16 @@ def read_sentencepiece(path):
         is_unigram = False
     if not is_unigram:
         raise InputError(f"{path} is no SentencePiece unigram model; copy the file again.")
+    for settings, expected in (
+        (model.trainer_spec, {"byte_fallback": False, "treat_whitespace_as_suffix": False}),
+        (model.normalizer_spec, {"add_dummy_prefix": True, "escape_whitespaces": True}),
+    ):
+        for name, value in expected.items():
+            if getattr(settings, name) != value:
+                raise InputError(
+                    f"{path} was trained with {name}={not value}, which tfnlp does not read; give "
+                    "a tokenizer without it."
+                )
     pieces = [(piece.piece, piece.score) for piece in model.pieces]
     return pieces, model.normalizer_spec.precompiled_charsmap or None
 
