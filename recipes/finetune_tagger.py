@@ -3,7 +3,8 @@
     python -m recipes.finetune_tagger --model_dir=MODEL --train=wnut17/train.conll \\
         --dev=wnut17/dev.conll --output_dir=runs/entities
 
-Files are in CoNLL columns, separated by tabs or else by spaces: a word and, last, its tag (B-,
+Files have rows of JSON, JSON Lines or Parquet with lists of words and tags (`tokens`, `tags`), or
+are in CoNLL columns, separated by tabs or else by spaces: a word and, last, its tag (B-,
 I-, O) on each line, an empty line after each sentence. The score is the F1 of whole entities, as
 in seqeval. Give other tags by --labels: those of IOBES or BILOU are entities too; the score of any
 others, such as parts of speech, is the accuracy. Long sentences are read in windows.

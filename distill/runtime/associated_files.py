@@ -104,6 +104,8 @@ def check_kind(path, settings, wanted=None):
     Raises:
         InputError: if it is not the `wanted` kind or, where that is None, does not take ids.
     """
+    if "kind" not in settings:
+        raise InputError(f"{path} does not say what it is for; export it again.")
     kind = settings["kind"]
     if kind != wanted if wanted else kind not in RUNNERS or kind in OTHER_INPUTS:
         runner = f"distill.runtime.{RUNNERS[kind]}" if kind in RUNNERS else "a newer version"

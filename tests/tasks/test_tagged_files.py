@@ -1,5 +1,7 @@
 """Files of tagged sentences: words, characters, comments and errors."""
 
+import json
+
 import pytest
 
 from tfnlp.tasks import read_tagged
@@ -122,4 +124,49 @@ def test_custom_comments_and_a_hint_for_files_of_characters(tmp_path):
     assert read_tagged(path, comment_prefix="//").sentences == [["the", "film"]]
     path = write(path, "a\tO\n \tO\n")
     with pytest.raises(InputError, match=r"line 2: .* each line is one character, give unit='cha"):
+        read_tagged(path)
+
+
+ROWS = [
+    {"id": 1, "tokens": ["Kim", "New York"], "ner_tags": ["B-PER", "B-LOC"]},
+    {"id": 2, "tokens": ["영화"], "ner_tags": ["O"]},
+]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.parquet"])
+def test_rows_of_lists_are_read(name, tmp_path):
+    path = tmp_path / name
+    if name == "a.parquet":
+        pyarrow = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(pyarrow.Table.from_pylist(ROWS), path)
+    elif name == "a.json":
+        path.write_text(json.dumps(ROWS), encoding="utf-8")
+    else:
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in ROWS), encoding="utf-8")
+    sentences = read_tagged(path)
+    assert sentences.sentences == [["Kim", "New York"], ["영화"]]
+    assert sentences.tags == [["B-PER", "B-LOC"], ["O"]]
+
+
+def test_rows_of_characters_are_strings_or_lists(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"tokens": "나 ", "tags": ["B-x", "O"]}\n{"words": ["a"], "labels": ["O"]}\n')
+    sentences = read_tagged(path, unit="character")
+    assert (sentences.sentences, sentences.tags) == (["나 ", "a"], [["B-x", "O"], ["O"]])
+
+
+@pytest.mark.parametrize(
+    "row, word",
+    [
+        ({"tokens": ["a", "b"], "tags": ["O"]}, "2 words and 1 tags"),
+        ({"tokens": ["a"], "ner_tags": [0]}, "number"),
+        ({"text": "a", "tags": ["O"]}, "tokens"),
+        ({"tokens": ["a"]}, "ner_tags"),
+        ({"tokens": ["a"], "tags": ["X"]}, "'X'"),
+    ],
+)
+def test_bad_rows_are_named(row, word, tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"tokens": ["a"], "tags": ["O"]}\n' + json.dumps(row), encoding="utf-8")
+    with pytest.raises(InputError, match=rf"line 2.*{word}"):
         read_tagged(path)

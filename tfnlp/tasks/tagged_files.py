@@ -5,7 +5,7 @@ import itertools
 import pathlib
 import re
 
-from tfnlp.text.readers import read_lines
+from tfnlp.text.readers import holds_objects, read_lines, read_objects
 from tfnlp.utils.errors import InputError, unknown_name
 
 # The units that are tagged.
@@ -13,6 +13,8 @@ UNITS = ("word", "character")
 # BIO: outside, beginning or inside of an entity of some type.
 BIO = ("O", "B-x", "I-x")
 BIO_TAG = re.compile(r"O|[BI]-.+")
+# Fields of the words, and of their tags, in rows of JSON and Parquet; the first that is there.
+WORD_FIELDS, TAG_FIELDS = ("tokens", "words"), ("tags", "ner_tags", "labels")
 # White space around columns.
 _GAPS = " \t\r"
 _COMMENT = re.compile(r"#+ ")
@@ -40,7 +42,10 @@ class TaggedSentences:
 
 
 def read_tagged(path, tag_names=None, unit="word", comment_prefix=None):
-    """Read a column file with a word (or a character) and its tag on each line.
+    """Read a file with a word (or a character) and its tag on each line, or rows of lists.
+
+    A row of JSON, JSON Lines or Parquet has a list of words, `tokens` or `words`, and one of as
+    many tags, `tags`, `ner_tags` or `labels`.
 
     Sentences end with an empty line. For words the format is CoNLL: the word first and the tag
     last, separated by tabs, in which case a word may hold spaces, or by spaces. All lines have as
@@ -63,16 +68,18 @@ def read_tagged(path, tag_names=None, unit="word", comment_prefix=None):
     path = pathlib.Path(path)
     check_unit(unit)
     allowed = set(tag_names).__contains__ if tag_names else BIO_TAG.fullmatch
-    if unit == "character":
+    if holds_objects(path):
+        rows = _object_rows(path, unit)
+    elif unit == "character":
         rows = _character_rows(path, comment_prefix or "##")
     else:
         rows = _word_rows(path, allowed, comment_prefix)
 
     def words_and_tags():
-        for number, word, tag in rows:
+        for place, word, tag in rows:
             if word is not None and not allowed(tag):
                 raise InputError(
-                    f"{path}, line {number}: tag {tag!r} is not one of "
+                    f"{path}, {place}: tag {tag!r} is not one of "
                     f"{', '.join(tag_names or BIO)}; leave headers out, and give all tags as "
                     "`labels` or in the training file."
                 )
@@ -133,13 +140,14 @@ def tag_names(examples):
 
 
 def _character_rows(path, comment_prefix):
-    """Yield (line number, character, tag), with None for both at a sentence end."""
+    """Yield (place, character, tag), with None for both at a sentence end."""
     for number, line in read_lines(path):
+        place = f"line {number}"
         character, tab, tag = line[:1], line[1:2], line[2:].strip()
         if not line.strip():
-            yield number, None, None
+            yield place, None, None
         elif tab == "\t" and tag and "\t" not in tag:
-            yield number, character, tag
+            yield place, character, tag
         elif not line.startswith(comment_prefix):
             raise InputError(
                 f"{path}, line {number}: {line!r} is not one character, a tab and one tag, as "
@@ -148,7 +156,7 @@ def _character_rows(path, comment_prefix):
 
 
 def _word_rows(path, allowed, comment_prefix):
-    """Yield (line number, word, tag), with None for both at a sentence end."""
+    """Yield (place, word, tag), with None for both at a sentence end."""
     layout = None  # of the first line with a word
     inside = False  # of a sentence
     for number, line in read_lines(path):
@@ -157,7 +165,7 @@ def _word_rows(path, allowed, comment_prefix):
             continue
         if not columns or columns[0] == "-DOCSTART-":
             inside = False
-            yield number, None, None
+            yield f"line {number}", None, None
             continue
         like_others = layout in (None, line_layout)
         word_and_tag = like_others and allowed(columns[-1])  # "# O" is one too
@@ -170,7 +178,31 @@ def _word_rows(path, allowed, comment_prefix):
                 "unit='character'."
             )
         layout, inside = line_layout, True
-        yield number, columns[0], columns[-1]
+        yield f"line {number}", columns[0], columns[-1]
+
+
+def _object_rows(path, unit):
+    """Yield (place, word, tag) of rows of lists, with None for both at a sentence end."""
+    for place, row in read_objects(path):
+        words, tags = (
+            next((row[name] for name in names if name in row), None)
+            for names in (WORD_FIELDS, TAG_FIELDS)
+        )
+        if isinstance(words, str) and unit == "character":
+            words = [*words]
+        for names, values in ((WORD_FIELDS, words), (TAG_FIELDS, tags)):
+            if not isinstance(values, list) or not all(isinstance(v, str) for v in values):
+                raise InputError(
+                    f"{path}, {place}: needs a list of strings as one of {', '.join(names)}; give "
+                    "tags by name, not by number."
+                )
+        if len(words) != len(tags):
+            raise InputError(f"{path}, {place}: has {len(words)} words and {len(tags)} tags.")
+        if unit == "character" and any(len(word) != 1 for word in words):
+            raise InputError(f"{path}, {place}: unit='character' needs words of one character.")
+        for word, tag in zip(words, tags, strict=True):
+            yield place, word, tag
+        yield place, None, None
 
 
 def _columns(line):

@@ -129,7 +129,7 @@ def read_columns(path, columns, on_read=None):
     """
     path = pathlib.Path(path)
     row = None
-    for row in (_object_rows if _holds_objects(path) else _table_rows)(path, columns, on_read):
+    for row in (_object_rows if holds_objects(path) else _table_rows)(path, columns, on_read):
         yield row
     if row is None:
         raise InputError(f"{path} holds no examples; it needs at least one line of data.")
@@ -138,8 +138,8 @@ def read_columns(path, columns, on_read=None):
 def read_header(path):
     """Return the column names of a TSV or CSV file, or all field names in another one."""
     path = pathlib.Path(path)
-    if _holds_objects(path):
-        return list(dict.fromkeys(name for _, value in _objects(path) for name in value))
+    if holds_objects(path):
+        return list(dict.fromkeys(name for _, value in read_objects(path) for name in value))
     return _header(_records(path))
 
 
@@ -225,7 +225,7 @@ def _label_names(path, labels):
         numbers = {name: as_number(name) for name in names}
     except ValueError:
         return names
-    if not all(map(math.isfinite, numbers.values())):  # "nan" cannot be sorted among numbers
+    if not all(map(math.isfinite, numbers.values())):  # "inf" is no number of a class
         return names
     spellings = {}
     for place, label in labels:
@@ -239,13 +239,15 @@ def _label_names(path, labels):
 
 
 def _check_one_label(path, labels, names):
-    """Raise an InputError for several labels in one, and for what SNLI writes for none."""
+    """Raise an InputError for several labels in one, and for what stands for none."""
     for name in names:
         parts = [part.strip() for part in re.split(r"[|,;]", name)]
         if len(parts) > 1 and {*parts} <= {*names}:
             message = f"{name!r} has several labels, and a text has one here; give one"
         elif name == "-" and len(names) > 2:
             message = "the label '-' stands for none, as in SNLI; leave such lines out"
+        elif name.lower() in ("nan", "<na>"):
+            message = f"the label {name!r} stands for none, as in pandas; leave such lines out"
         else:
             continue
         place = next(place for place, label in labels if label == name)
@@ -265,16 +267,17 @@ def _label_ids(path, labels, names):
     return [ids[label] for _, label in labels]
 
 
-def _holds_objects(path):
-    return format_of(path) in OBJECTS
+def holds_objects(path):
+    """Return whether a file is JSON, JSON Lines or Parquet, by its name."""
+    return path.name.lower().removesuffix(".gz").endswith(OBJECTS)
 
 
 def _object_rows(path, columns, on_read):
-    for place, value in _objects(path, on_read):
+    for place, value in read_objects(path, on_read):
         yield place, {column: _field_text(path, place, value, column) for column in columns}
 
 
-def _objects(path, on_read=None):
+def read_objects(path, on_read=None):
     """Yield (place, object) of a JSON, JSON Lines or Parquet file."""
     if format_of(path) == ".parquet":
         yield from _parquet_rows(path, on_read)
