@@ -92,7 +92,9 @@ def test_further_dev_sets_are_scored_and_select_nothing(one_layer, tokenizer, tm
     assert f"| dev web/accuracy | {figures['dev_web/accuracy']:.4f} |" in card
 
 
-def test_figures_of_two_dev_sets_never_have_one_name(one_layer, tokenizer, tmp_path, capsys):
+def test_figures_of_two_dev_sets_never_have_one_name(
+    one_layer, tokenizer, tmp_path, capsys, no_graphs
+):
     class Scored(Scripted):
         def score_predictions(self, examples, predictions):
             return {"f1": 0.5, "macro_f1": 0.25, "accuracy": 0.5}
@@ -112,7 +114,9 @@ def test_figures_of_two_dev_sets_never_have_one_name(one_layer, tokenizer, tmp_p
     assert "val_corporate/accuracy 0.5000" in shown and "learning_rate" not in shown
 
 
-def test_other_examples_or_another_model_are_noticed_on_resuming(one_layer, tokenizer, tmp_path):
+def test_other_examples_or_another_model_are_noticed_on_resuming(
+    one_layer, tokenizer, tmp_path, no_graphs
+):
     config = TrainingConfig(epochs=1, batch_size=4)
     flags = {"train": "train.tsv", "dev": "dev.tsv"}
 
@@ -153,7 +157,9 @@ def test_a_rate_that_breaks_the_weights_ends_in_one_sentence(one_layer, tokenize
 
 
 @pytest.mark.parametrize("distilled", [False, True])
-def test_numbers_begin_at_the_training_mean(distilled, one_layer, tokenizer, tmp_path, caplog):
+def test_numbers_begin_at_the_training_mean(
+    distilled, one_layer, tokenizer, tmp_path, caplog, no_graphs
+):
     """At a learning rate of 0, of a model and of a student narrower than its teacher."""
     texts = ["a fine film", "the plot is dull", "x", "fine"]
     train = ScoredExamples(texts, None, [40.0, 50.0, 48.0, 42.0])

@@ -19,13 +19,16 @@ def _no_graphs(no_graphs):
     """So few and small steps take less time than their graph."""
 
 
-@pytest.mark.parametrize("kind", [NAN, HUGE])
-def test_a_bad_batch_stops_the_run_before_it_harms(kind, tmp_path, tokenizer):
-    said = {NAN: "the loss is not finite", HUGE: r"the loss is [\d.e+]+, of"}[kind]
+def test_an_exploding_loss_stops_the_run(tmp_path, tokenizer):
+    with pytest.raises(InputError, match=r"^At step 4 of epoch 2 .* loss is [\d.e+]+, of"):
+        train(tmp_path / "run", tokenizer, {(1, 3): HUGE})
+
+
+def test_a_bad_batch_stops_the_run_before_it_harms(tmp_path, tokenizer):
     folder = tmp_path / "run"
-    bad = {(1, 3): kind}
+    bad = {(1, 3): NAN}
     documents = ", ".join(map(str, sorted(make_batches(tokenizer, {}).batch_indices(1)[3])))
-    message = rf"^At step 4 of epoch 2 \(documents {documents}\) {said}.*on_nan=skip"
+    message = rf"^At step 4 of epoch 2 \(documents {documents}\).* not finite.*on_nan=skip"
     for _ in range(2):  # the same command says so again, at once
         with pytest.raises(InputError, match=message):
             train(folder, tokenizer, bad)
@@ -36,7 +39,7 @@ def test_a_bad_batch_stops_the_run_before_it_harms(kind, tmp_path, tokenizer):
         inputs, labels = list(expected.epoch(1))[3]
         np.testing.assert_array_equal(saved["labels"], labels)
         np.testing.assert_array_equal(saved["token_ids"], inputs["token_ids"])
-        assert saved["padding_mask"].max() == kind
+        assert saved["padding_mask"].max() == NAN
     # Without that batch it ends as a run that skipped it from the start.
     resumed, run = train(folder, tokenizer, bad, on_nan="skip")
     skipped, _ = train(tmp_path / "skipped", tokenizer, bad, on_nan="skip")

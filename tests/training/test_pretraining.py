@@ -116,7 +116,7 @@ def test_batches_in_parts_pretrain_as_whole_ones(name, differences):
 
 
 @pytest.mark.parametrize("family", ["bert", "albert", "distilbert"])
-def test_a_pooler_is_kept_as_it_came(family, tmp_path, tokenizer):
+def test_a_pooler_is_kept_as_it_came(family, tmp_path, tokenizer, no_graphs):
     """Of what began with one, by masked language modelling, which trains none; twice."""
     sizes = {"num_layers": 1, "hidden_dim": 16, "num_heads": 2, "max_length": LENGTH + 2}
     config = config_by_name(family, vocabulary_size=tokenizer.vocabulary_size, **sizes)

@@ -30,7 +30,7 @@ class KerasStep(FineTuner):
         return keras.Model.train_step(self, data)
 
 
-def test_the_step_is_that_of_keras(tiny_config):
+def test_the_step_is_that_of_keras(tiny_config, no_graphs):
     """With dropout, bit for bit."""
     batches, ends = make_batches(tiny_config.vocabulary_size), []
     for kind in (FineTuner, KerasStep):
