@@ -12,7 +12,7 @@ from distill.export.metadata import tokenizer_files
 from distill.runtime.litert_backend import read_tokenizer
 from tests.text.family_tokenizers import FAMILIES, ids_of, saved, theirs_of, tokenizer_of
 from tfnlp.models import BertConfig, build_model
-from tfnlp.text import WordPieceTokenizer, load_tokenizer
+from tfnlp.text import WordPieceTokenizer, load_tokenizer, train_unigram
 from tfnlp.utils.errors import InputError
 
 ADDED = [
@@ -94,6 +94,7 @@ def test_a_token_of_the_vocabulary_that_is_added_is_no_part_of_a_word(tmp_path):
         ({"content": 5, "id": 10}, "read"),
         ({"content": "[E1]", "id": "ten"}, "ten"),
         (["[E1]", 10], "read"),
+        ({"content": "[E1]"}, "'id'"),
     ],
 )
 def test_added_tokens_that_do_not_fit_are_refused(entry, word, tmp_path):
@@ -120,3 +121,28 @@ def test_a_file_and_a_pruned_vocabulary_keep_added_tokens(family, tmp_path):
     _, pruned = prune_vocabulary(build_model(config), tokenizer, ["the fox"])
     assert pruned.vocabulary_size < tokenizer.vocabulary_size
     assert pruned.tokens("the [E1] COVID19") == tokenizer.tokens("the [E1] COVID19")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"added_tokens_decoder": ["[E1]"]},
+        {"added_tokens_decoder": {"ten": {"content": "[E1]"}}},
+        {"extra_special_tokens": 5},
+        {"additional_special_tokens": [{"id": 10}]},
+    ],
+)
+def test_broken_settings_of_added_tokens_are_refused(settings, tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    with pytest.raises(InputError, match="added tokens"):
+        load_tokenizer(tmp_path)
+
+
+def test_a_token_that_is_added_to_a_marian_is_refused(tmp_path):
+    train_unigram(["the quick fox"] * 9, 40, "marian").save(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "marian"}')
+    assert load_tokenizer(tmp_path).tokens("fox")
+    (tmp_path / "added_tokens.json").write_text('{"[E1]": 99}')
+    with pytest.raises(InputError, match=r"\[E1\]"):
+        load_tokenizer(tmp_path)

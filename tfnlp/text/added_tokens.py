@@ -39,40 +39,48 @@ def read_added_tokens(folder):
 
     As in `transformers`, of several entries for a token that of tokenizer.json counts, then that
     of `added_tokens_decoder`, then that of the files of earlier versions.
+
+    Raises:
+        InputError: if a file is broken.
     """
+    added = {}
+    try:
+        for file, entry, i in _entries(folder):
+            token, i = _added_token(entry, i)
+            added.setdefault(token.content, (folder / file, token, i))
+    except (AttributeError, KeyError, TypeError, ValueError) as e:
+        if isinstance(e, InputError):
+            raise
+        raise InputError(
+            f"{folder}: its added tokens cannot be read ({e}); copy the tokenizer's files again."
+        ) from None
+    return list(added.values())
+
+
+def _entries(folder):
+    """Yield (file name, entry of a token, id or None), those that count first."""
     config, old = "tokenizer_config.json", "added_tokens.json"
     settings, content = read_settings(folder), _read(folder, "tokenizer.json")
+    for entry in content.get("added_tokens") or []:
+        yield "tokenizer.json", entry, entry["id"]
+    for i, entry in (settings.get("added_tokens_decoder") or {}).items():
+        yield config, entry, i
     roles = settings | _read(folder, "special_tokens_map.json")
     special = next((roles[name] for name in WITHOUT_ROLE if roles.get(name)), [])
     special = [*special.values()] if isinstance(special, dict) else special
     names = {entry["content"] if isinstance(entry, dict) else entry for entry in special}
-    rows = [("tokenizer.json", entry, None) for entry in content.get("added_tokens") or []]
-    decoder = settings.get("added_tokens_decoder") or {}
-    rows += [(config, entry, i) for i, entry in decoder.items()]
     for token, i in _read(folder, old).items():
-        rows.append((old, {"content": token, "special": token in names}, i))
-    rows += [(config, entry, None) for entry in special]
-    added = {}
-    for file, entry, i in rows:
-        token, i = _added_token(folder / file, entry, i)
-        added.setdefault(token.content, (folder / file, token, i))
-    return list(added.values())
+        yield old, {"content": token, "special": token in names}, i
+    for entry in special:
+        yield config, entry, None
 
 
-def _added_token(path, entry, i):
+def _added_token(entry, i):
     """Return an entry of a file as an `AddedToken`, and its id or None."""
     entry = {"content": entry, "special": True} if isinstance(entry, str) else entry
-    try:
-        flags = {"normalized": not entry.get("special")} | entry
-        flags, i = (
-            {k: v for k, v in flags.items() if k not in ("id", "__type")},
-            entry.get("id", i),
-        )
-        return tokenizers.AddedToken(**flags), None if i is None else int(i)
-    except (AttributeError, TypeError, ValueError) as e:
-        raise InputError(
-            f"{path} has an added token that cannot be read: {entry} ({e})."
-        ) from None
+    flags = {name: value for name, value in entry.items() if name not in ("id", "__type")}
+    token = tokenizers.AddedToken(**{"normalized": not entry.get("special")} | flags)
+    return token, None if i is None else int(i)
 
 
 def _read(folder, name):

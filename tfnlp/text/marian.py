@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from tfnlp.text.added_tokens import read_added_tokens
 from tfnlp.text.encoding import EncodingsBuilder
 from tfnlp.text.lines import check_file
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
@@ -167,6 +168,12 @@ def read_marian(folder):
     source, target = (path.read_bytes() for path in paths)
     pieces, character_map = read_sentencepiece(paths[0])
     tokens, settings = read_json(folder / "vocab.json"), read_settings(folder)
+    for path, token, _ in read_added_tokens(folder):
+        if token.content not in tokens:
+            raise InputError(
+                f"{path} adds {token.content!r}, which vocab.json lacks; give a folder without "
+                "added tokens."
+            )
     separate = settings.get("separate_vocabs")
     numbered = [(piece, i) for i, (piece, _) in enumerate(pieces)]
     try:
