@@ -29,6 +29,7 @@ from tfnlp import checkpoints, text
 from tfnlp.text.readers import read_json_data
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable, read_json, write_text
+from tfnlp.utils.hub import find_folder
 
 FLAGS = flags.FLAGS
 model_flags.define_model_flag()
@@ -166,8 +167,10 @@ def refuse_flags_of_others(head):
 
 def refuse_other_pooling():
     """Raise an `InputError` if the folder's modules.json makes other vectors than --pooling."""
-    folder = pathlib.Path(FLAGS.model_dir)
-    if not (FLAGS.pooling and (folder / "modules.json").exists()):
+    if not FLAGS.pooling:
+        return
+    folder = find_folder(FLAGS.model_dir, ("config.json", "modules.json", "*_Pooling/config.json"))
+    if not (folder / "modules.json").exists():
         return
     for module in read_json_data(folder / "modules.json"):
         kind, place = module["type"].rsplit(".", 1)[-1], folder / module["path"] / "config.json"
