@@ -95,6 +95,8 @@ def test_a_token_of_the_vocabulary_that_is_added_is_no_part_of_a_word(tmp_path):
         ({"content": "[E1]", "id": "ten"}, "ten"),
         (["[E1]", 10], "read"),
         ({"content": "[E1]"}, "'id'"),
+        ({"content": "[E1]", "id": 10.7}, "10.7"),
+        ({"content": "", "id": 10}, "empty"),
     ],
 )
 def test_added_tokens_that_do_not_fit_are_refused(entry, word, tmp_path):
@@ -129,6 +131,8 @@ def test_a_file_and_a_pruned_vocabulary_keep_added_tokens(family, tmp_path):
         {"added_tokens_decoder": ["[E1]"]},
         {"added_tokens_decoder": {"ten": {"content": "[E1]"}}},
         {"extra_special_tokens": 5},
+        {"additional_special_tokens": "[E1]"},
+        {"additional_special_tokens": [{"content": ["x"]}]},
         {"additional_special_tokens": [{"id": 10}]},
     ],
 )
@@ -146,3 +150,18 @@ def test_a_token_that_is_added_to_a_marian_is_refused(tmp_path):
     (tmp_path / "added_tokens.json").write_text('{"[E1]": 99}')
     with pytest.raises(InputError, match=r"\[E1\]"):
         load_tokenizer(tmp_path)
+
+
+def test_pruning_keeps_the_spelling_of_an_added_word_of_the_vocabulary(tmp_path):
+    words = [*WORDS[:5], "Fox", "a", "the", "cat", "dog"]
+    (tmp_path / "vocab.txt").write_text("\n".join(words))
+    added = {"content": "Fox", "id": 5, "normalized": True}
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"added_tokens": [added]}))
+    tokenizer = load_tokenizer(tmp_path)
+    assert tokenizer.token(5) == "Fox"
+    model = build_model(BertConfig(tokenizer.vocabulary_size, 1, 2, 4, 4))
+    smaller, pruned = prune_vocabulary(model, tokenizer, ["the Fox"])
+    rows = smaller.get_layer("embeddings").token_table.shape[0]
+    assert rows == pruned.vocabulary_size == len({*pruned.tokens_by_id()})
+    (ids,) = ids_of(pruned, ["the Fox"])
+    assert [pruned.token(i) for i in ids] == ["[CLS]", "the", "Fox", "[SEP]"]

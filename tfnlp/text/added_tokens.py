@@ -61,13 +61,13 @@ def _entries(folder):
     """Yield (file name, entry of a token, id or None), those that count first."""
     config, old = "tokenizer_config.json", "added_tokens.json"
     settings, content = read_settings(folder), _read(folder, "tokenizer.json")
-    for entry in content.get("added_tokens") or []:
+    for entry in _list(content.get("added_tokens")):
         yield "tokenizer.json", entry, entry["id"]
     for i, entry in (settings.get("added_tokens_decoder") or {}).items():
         yield config, entry, i
     roles = settings | _read(folder, "special_tokens_map.json")
     special = next((roles[name] for name in WITHOUT_ROLE if roles.get(name)), [])
-    special = [*special.values()] if isinstance(special, dict) else special
+    special = [*special.values()] if isinstance(special, dict) else _list(special)
     names = {entry["content"] if isinstance(entry, dict) else entry for entry in special}
     for token, i in _read(folder, old).items():
         yield old, {"content": token, "special": token in names}, i
@@ -75,9 +75,19 @@ def _entries(folder):
         yield config, entry, None
 
 
+def _list(value):
+    if not isinstance(value or [], list):
+        raise TypeError(f"{value!r} is no list")
+    return value or []
+
+
 def _added_token(entry, i):
     """Return an entry of a file as an `AddedToken`, and its id or None."""
     entry = {"content": entry, "special": True} if isinstance(entry, str) else entry
+    if not entry["content"]:
+        raise ValueError("a token is empty")
+    if i is not None and (isinstance(i, bool) or not str(i).isdecimal()):
+        raise ValueError(f"{i!r} is no id")
     flags = {name: value for name, value in entry.items() if name not in ("id", "__type")}
     token = tokenizers.AddedToken(**{"normalized": not entry.get("special")} | flags)
     return token, None if i is None else int(i)

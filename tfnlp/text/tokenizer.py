@@ -61,6 +61,7 @@ class Tokenizer:
         self._engine.no_padding()
         self.pad_token_id = engine.token_to_id(pad_token)
         self.added_tokens = []
+        self._added_contents = {}  # by id; the engine gives them as it normalises them
         added = engine.get_added_tokens_decoder()
         self._special_ids = {i for i, token in added.items() if token.special}
 
@@ -72,6 +73,7 @@ class Tokenizer:
         add = self._engine.add_special_tokens if token.special else self._engine.add_tokens
         add([token])
         self.added_tokens.append(token)
+        self._added_contents[self.token_id(token.content)] = token.content
         if token.special:
             self._special_ids.add(self.token_id(token.content))
 
@@ -167,7 +169,7 @@ class Tokenizer:
 
     def token(self, token_id):
         """Return the token of an id, or None if there is none."""
-        return self._engine.id_to_token(token_id)
+        return self._added_contents.get(token_id) or self._engine.id_to_token(token_id)
 
     def tokens_by_id(self):
         """Return all tokens in order of their ids, a list.
