@@ -1,16 +1,18 @@
 """Share of small faults in the product that its tests notice.
 
     make mutants                                   # 120 mutants, all but the slow tests
-    python -m tests.mutants --slow --count=20      # the slow tests too
+    python -m tests.mutants --slow                 # the slow tests too, on those that live
 
 Places in `tfnlp`, `distill` and `recipes` are drawn by a seed, and Cosmic Ray changes each: an
 operator, a comparison, a number, a condition, a loop, a decorator. Each mutant gets the tests of
-its room: first those of its module, then those of its folder. It is dead if one fails, or does
-not end. Results are added to a file of JSON lines; the same command goes on where it stopped.
+its room: first those of its module, then those of its folder. It is dead if one of them fails or
+does not end, and passes on the code as it is. Results are added to a file of JSON lines; the same
+command goes on where it stopped.
 """
 
 import argparse
 import concurrent.futures
+import contextlib
 import difflib
 import functools
 import json
@@ -18,6 +20,7 @@ import multiprocessing
 import os
 import pathlib
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -27,8 +30,8 @@ ROOT = pathlib.Path(__file__).parents[1]
 PACKAGES = ("tfnlp", "distill", "recipes")
 # Rooms that are compared with other libraries in a room of tests of its own.
 COMPARED = ("checkpoints", "functional", "layers", "models")
-# Seconds after which a mutant has not ended.
-LIMIT = {False: 600, True: 1800}
+# Seconds of a test, and bytes of its process, above which a mutant has not ended.
+SECONDS, BYTES = 240, 12 * 2**30
 
 
 def main():
@@ -42,8 +45,13 @@ def main():
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.touch()
     results = [json.loads(line) for line in options.output.read_text().splitlines()]
-    known = {(r["mutant"], r["slow"]) for r in results}
-    mutants = [m for m in draw(options.count, options.seed) if (m[-1], options.slow) not in known]
+    results = {result["mutant"]: result for result in results}
+    mutants = draw(options.count, options.seed)
+    left = []
+    for *place, name in mutants:
+        result = results.get(name, {"mutant": name, "test": None, "slow": None})
+        if result["test"] is None and (result["slow"] is None or options.slow > result["slow"]):
+            left.append((*place, result, options.slow))
     spawn = multiprocessing.get_context("spawn")
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -51,20 +59,20 @@ def main():
             options.processes, mp_context=spawn, initializer=prepare, initargs=(folder,)
         ) as pool,
     ):
-        tasks = [pool.submit(run, *mutant, options.slow) for mutant in mutants]
-        for task in concurrent.futures.as_completed(tasks):
-            results.append(task.result())
+        tasks = [pool.submit(run, *task) for task in left]
+        for number, task in enumerate(concurrent.futures.as_completed(tasks), 1):
+            result = task.result()
+            results[result["mutant"]] = result
             with options.output.open("a") as file:
-                file.write(json.dumps(results[-1]) + "\n")
-            print(f"{len(results)} of {len(known) + len(mutants)}:", line(results[-1]), flush=True)
-    results = [r for r in results if r["slow"] == options.slow]
-    living = [r for r in results if not r["dead"]]
-    print(f"\n{len(results) - len(living)} of {len(results)} mutants are dead. Living:\n")
-    print("\n".join(line(r) for r in living))
+                file.write(json.dumps(result) + "\n")
+            print(f"{number} of {len(left)}:", line(result), flush=True)
+    living = [result for *_, name in mutants if (result := results[name])["test"] is None]
+    print(f"\n{len(mutants) - len(living)} of {len(mutants)} mutants are dead. Living:\n")
+    print("\n".join(line(result) for result in living))
 
 
 def line(result):
-    return f"{'dead ' if result['dead'] else 'lives'} {result['mutant']}"
+    return f"{'dead ' if result['test'] else 'lives'} {result['mutant']}"
 
 
 def draw(count, seed):
@@ -119,19 +127,21 @@ def prepare(folder):
     import keras  # noqa: F401
 
 
-def run(name, mutated, mutant, slow):
-    """Return whether the tests notice a mutant of the module at a path."""
+def run(name, mutated, result, slow):
+    """Return the result of a mutant of the module at a path: the test that notices it, or None."""
     path = pathlib.Path(name)
     code = path.read_text(encoding="utf-8")
-    path.write_text(mutated, encoding="utf-8")
-    child = multiprocessing.get_context("fork").Process(target=test, args=(tests(path), slow))
-    child.start()
-    child.join(LIMIT[slow])
-    if child.exitcode is None:
-        child.kill()
-        child.join()
-    path.write_text(code, encoding="utf-8")
-    return {"mutant": mutant, "slow": slow, "dead": child.exitcode not in (0, 5)}  # 5: no tests
+    paths, test = tests(path), None
+    # What was run before and noticed nothing is not run again.
+    selections = ["not slow", "slow"][result["slow"] is not None : 1 + slow]
+    for selection in selections if paths else ():
+        path.write_text(mutated, encoding="utf-8")
+        test = failing_test(paths, selection)
+        path.write_text(code, encoding="utf-8")
+        if test and not failing_test([test], selection):
+            break
+        test = None
+    return {**result, "test": test, "slow": slow}
 
 
 def tests(path):
@@ -145,16 +155,40 @@ def tests(path):
     return [str(p) for p in dict.fromkeys(nearest) if p.exists() and p != pathlib.Path("tests")]
 
 
-def test(paths, slow):
+def failing_test(paths, selection):
+    """Return the first test that fails, or a file that cannot be collected, or None."""
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    fork = multiprocessing.get_context("fork")
+    child = fork.Process(target=test, args=(paths, selection, sender))
+    child.start()
+    sender.close()
+    started = paths[0]
+    with contextlib.suppress(EOFError):
+        while child.is_alive() or receiver.poll():  # what the tests start may keep the pipe open
+            started = receiver.recv() if receiver.poll(1) else started
+    child.join()
+    return started if child.exitcode not in (0, 5) else None  # 5: no tests
+
+
+def test(paths, selection, sender):
     """Run tests until one fails, and end the process with pytest's status."""
     import pytest
+
+    class Sender:
+        def pytest_runtest_logstart(self, nodeid):
+            sender.send(nodeid)
+
+        def pytest_collectreport(self, report):
+            if report.failed:
+                sender.send(report.nodeid)
 
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    selection = [] if slow else ["-m", "not slow"]
-    options = ["-x", "-n0", "-pno:cacheprovider", "--timeout=300", *selection]
-    os._exit(pytest.main([*options, *paths]) if paths else 5)
+    resource.setrlimit(resource.RLIMIT_DATA, (BYTES, BYTES))
+    options = ["-x", "-n0", "-pno:cacheprovider", f"--timeout={SECONDS}"]
+    options += ["--timeout-method=thread", "-m", selection]
+    os._exit(pytest.main([*options, *paths], plugins=[Sender()]))
 
 
 if __name__ == "__main__":
