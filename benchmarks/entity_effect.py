@@ -96,7 +96,7 @@ def load_denoised(entities, task):
             steps_per_epoch=FLAGS.steps,
         ).run_all()
     best = folder / "best"
-    return load_model(best, task.head, task.num_classes), load_entity_tokenizer(best)
+    return load_model(best, task.kind.head, task.num_classes), load_entity_tokenizer(best)
 
 
 if __name__ == "__main__":

@@ -162,7 +162,7 @@ def load_start(task):
     """Return the model of --model_dir with the task's head, and None for its own tokenizer."""
     from tfnlp.checkpoints import load_model
 
-    return load_model(FLAGS.model_dir, task.head, task.num_classes), None
+    return load_model(FLAGS.model_dir, task.kind.head, task.num_classes), None
 
 
 def train_tfnlp(
@@ -195,7 +195,7 @@ def train_tfnlp(
         f"{FLAGS.output_dir}/{name}_seed{FLAGS.seed}", settings() | {"seed": FLAGS.seed}
     )
 
-    predict = predictor(model, task.outputs)
+    predict = predictor(model, task.kind.reads)
 
     def evaluate():
         found = task.score(dev, dev_batches.encodings, predict(dev_batches))
@@ -265,12 +265,12 @@ def torch_outputs(task, model, batches):
     """Return the outputs of every encoding, in the form of `tfnlp.training.predict`."""
     import torch
 
-    results = {key: [None] * len(batches.encodings) for key in task.outputs}
+    results = {key: [None] * len(batches.encodings) for key in task.kind.reads}
     tokens = FLAGS.task in ("tagger", "answerer")
     with torch.no_grad():
         for indices in batches.batch_indices():
             found = model(**torch_inputs(batches.batch(indices)[0]))
-            for key in task.outputs:
+            for key in task.kind.reads:
                 value = getattr(found, key).numpy()
                 for row, i in enumerate(indices):
                     results[key][i] = value[row, : batches.lengths[i]] if tokens else value[row]

@@ -22,6 +22,7 @@ from distill import learning
 from recipes import data_flags, dataclass_flags, entry_point, runner_flags, training_flags
 from recipes.command_line import group, no_effect
 from tfnlp import checkpoints, pipelines
+from tfnlp.tasks.kinds import CLASSIFIER
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable
 
@@ -100,7 +101,7 @@ def read_labels():
     if not FLAGS.teacher_dir:
         raise InputError(f"--label={FLAGS.label} needs the --teacher_dir that says the label.")
     kind = pipelines.read_kind(FLAGS.teacher_dir)
-    if kind != "classifier":
+    if kind is not CLASSIFIER:
         raise InputError(
             f"--teacher_dir={FLAGS.teacher_dir} holds the kind {kind}; labels are a classifier's."
         )

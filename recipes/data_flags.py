@@ -8,6 +8,7 @@ from distill import reports
 from recipes.command_line import group, refuse_without
 from recipes.input_checks import named_files
 from tfnlp import checkpoints, corpora, pipelines, text
+from tfnlp.tasks.kinds import TASK_HEADS
 from tfnlp.text.lines import holds_nothing
 from tfnlp.utils.errors import InputError
 
@@ -116,7 +117,7 @@ def read_inputs(path, folder, text_column=None, pair_column=None):
         folder: of a model, whose task decides the format; None for texts without a task.
         text_column, pair_column: names of columns; the task's defaults if None.
     """
-    if folder is None or checkpoints.read_head(folder) not in pipelines.PIPELINES:
+    if folder is None or checkpoints.read_head(folder) not in TASK_HEADS:
         examples = text.read_examples(path, text_column or "sentence", pair_column, None)
         return reports.Inputs(examples.texts, examples.pairs)
     # An empty label column means no labels.

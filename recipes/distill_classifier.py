@@ -26,7 +26,7 @@ def main():
     distillation_flags.check_flags()
     text.check_positive_label(None, FLAGS.monitor, FLAGS.positive_label)
     teacher_dir = distillation_flags.teacher_dirs()[0]
-    labels = learning.read_teacher_labels(teacher_dir, tasks.Classification.head)
+    labels = learning.read_teacher_labels(teacher_dir, tasks.Classification.kind.head)
     splits = task_flags.read_labelled(labels)
     if labels is None:
         task_flags.warn_of_unnamed(splits["train"].label_names)

@@ -22,7 +22,7 @@ data_flags.define_split_flags()
 def main():
     distillation_flags.check_flags()
     teacher_dir = distillation_flags.teacher_dirs()[0]
-    labels = learning.read_teacher_labels(teacher_dir, tasks.Tagging.head)
+    labels = learning.read_teacher_labels(teacher_dir, tasks.Tagging.kind.head)
     unit = checkpoints.read_task_settings(teacher_dir).get("unit", "word")
     task, splits = task_flags.read_tagging(labels, unit)
     distillation_run.distill(task, splits)

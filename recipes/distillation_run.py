@@ -104,7 +104,8 @@ def start_student(teacher, task, tokenizer, texts):
         The student, its tokenizer, and the teacher's tokenizer if it differs, else None.
     """
     if FLAGS.student_dir:
-        student = checkpoints.load_model(FLAGS.student_dir, task.head, task.num_classes, **OUTPUTS)
+        head, classes = task.kind.head, task.num_classes
+        student = checkpoints.load_model(FLAGS.student_dir, head, classes, **OUTPUTS)
         loaded = text.load_tokenizer(FLAGS.student_dir)
         return student, loaded, None if loaded.to_json() == tokenizer.to_json() else tokenizer
     arguments = distillation_flags.student_arguments()

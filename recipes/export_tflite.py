@@ -26,6 +26,7 @@ from distill import export, runtime
 from recipes import data_flags, entry_point, model_flags
 from recipes.command_line import group, no_effect, read_numbers, refuse_without
 from tfnlp import checkpoints, text
+from tfnlp.tasks.kinds import ANSWERER, CLASSIFIER, TAGGER
 from tfnlp.text.readers import read_json_data
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable, read_json, write_text
@@ -142,7 +143,7 @@ OF_WRITERS = ("beams", "max_new_tokens", "end_token")
 OF_READERS = ("labels", "fixed_only", "score_threshold", "tokenizer_in_graph")
 OF_READERS += ("check_text", "golden")
 # Heads that --pooling leaves in place: their checkpoints may lack the pooler of an encoder.
-POOLED_HEADS = ("classifier", "tagger", "answerer", "masked_lm")
+POOLED_HEADS = (CLASSIFIER.head, TAGGER.head, ANSWERER.head, "masked_lm")
 
 
 def check_flags():

@@ -91,5 +91,5 @@ def make_regularizer(model, task):
     if not FLAGS.adversarial_weight:
         return None
     return training.AdversarialRegularizer(
-        model, task.outputs, FLAGS.adversarial_weight, FLAGS.adversarial_step, seed=FLAGS.seed
+        model, task.kind, FLAGS.adversarial_weight, FLAGS.adversarial_step, seed=FLAGS.seed
     )

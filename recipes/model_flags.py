@@ -154,7 +154,7 @@ def scratch_config(sizes=SIZES, **fields):
 
 def check_head(task, sizes=SIZES):
     """Raise an InputError if the family of the flags cannot have a task's head."""
-    configs.check_head(scratch_config(sizes), task.head, task.num_classes or 1)
+    configs.check_head(scratch_config(sizes), task.kind.head, task.num_classes or 1)
 
 
 def word_vectors():
@@ -196,12 +196,12 @@ def make_model(task, texts):
     if FLAGS.model_dir:
         tokenizer = knowledge.load_entity_tokenizer(FLAGS.model_dir)
         model = checkpoints.load_model(
-            FLAGS.model_dir, task.head, task.num_classes, block_size=FLAGS.block_size
+            FLAGS.model_dir, task.kind.head, task.num_classes, block_size=FLAGS.block_size
         )
         return model, tokenizer
     config, tokenizer = _from_scratch(lambda: texts)
     model = tfnlp.models.build_model(
-        config, task.head, task.num_classes, block_size=FLAGS.block_size
+        config, task.kind.head, task.num_classes, block_size=FLAGS.block_size
     )
     start_embeddings(model, tokenizer, texts)
     return model, tokenizer

@@ -17,6 +17,7 @@ from recipes import data_flags, dataclass_flags, entry_point, knowledge_flags, t
 from recipes.command_line import check_output, refuse_beside, refuse_without
 from tfnlp import checkpoints, knowledge, plots, training
 from tfnlp.configs import KagNetConfig
+from tfnlp.tasks.kinds import CHOOSER
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable, write_json
 
@@ -48,7 +49,7 @@ def check_flags(dev):
                 f"dev={FLAGS.dev}."
             )
     head = checkpoints.read_head(FLAGS.chooser_dir)
-    if head != "chooser":
+    if head != CHOOSER.head:
         raise InputError(
             f"chooser_dir={FLAGS.chooser_dir} holds a {head or 'model without a head'}; give the "
             "folder of a chooser, from finetune_chooser."

@@ -4,6 +4,7 @@ import keras
 from absl import logging
 
 from distill.compression.file_quantization import QUANTIZATIONS
+from tfnlp.models import reads_choices
 from tfnlp.quantization.fake_quantization import (
     fake_quantize,
     get_ranges,
@@ -84,7 +85,7 @@ def calibrate(model, encodings, pad_token_id=0, batch_size=16):
     with observing(copy, sizes):
         for indices in batches.batch_indices():
             inputs = batches.batch(indices)[0]
-            if model.head == "chooser":  # one choice a question
+            if reads_choices(model):  # one choice a question
                 inputs = {name: x[:, None] for name, x in inputs.items()}
             copy(inputs)
     logging.info("Calibrated %d ranges on %d texts.", len(get_ranges(copy)), len(encodings))

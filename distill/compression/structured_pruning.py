@@ -53,7 +53,7 @@ def measure_importance(model, task, tokenizer, examples, max_length, limit=1000,
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(kernels)
             outputs = model(inputs, training=False)
-            loss = task.loss(labels, {key: outputs[key] for key in task.outputs})
+            loss = task.loss(labels, {key: outputs[key] for key in task.kind.reads})
         gradients, by_kernel = [], tape.gradient(loss, kernels)
         for (_, kind), kernel, gradient in zip(gated, kernels, by_kernel, strict=True):
             rows = tf.reduce_sum(kernel * gradient, axis=1)

@@ -10,8 +10,9 @@ from keras import ops
 
 from distill.compression.file_quantization import converter_options, quantize_file
 from distill.export.converter import convert
+from distill.export.file_outputs import compute_outputs
 from distill.export.length_signatures import DEFAULT, cut, signatures
-from tfnlp.models import submodel
+from tfnlp.models import reads_choices, submodel
 from tfnlp.quantization.rounded_products import SMALL
 from tfnlp.utils.errors import InputError
 
@@ -23,7 +24,7 @@ def convert_text_model(model, kind, options, lengths, tokenize=None):
 
     Args:
         model: from `tfnlp.models`.
-        kind: a `FileKind`.
+        kind: the `tfnlp.tasks.kinds.Kind` of the model.
         options: `Export`, with the quantization, `max_length` and pooling.
         lengths: from `check_lengths`; None is any length.
         tokenize: from `text_input`, for one signature, which takes strings; or None.
@@ -38,7 +39,7 @@ def convert_text_model(model, kind, options, lengths, tokenize=None):
         if ids.shape[1] is None:
             inputs = cut(inputs, options.max_length)
         outputs = forward(inputs, training=False)
-        return kind.compute(outputs, inputs["padding_mask"], options.pooling)
+        return compute_outputs(kind, outputs, inputs["padding_mask"], options.pooling)
 
     endpoints = {
         key: (run, [tf.TensorSpec((1, length), "int32", name=name) for name in INPUTS])
@@ -97,7 +98,7 @@ def _graph(model, names):
 
     For a chooser these lie between the merging and the splitting of its choices.
     """
-    if model.head != "chooser":
+    if not reads_choices(model):
         return model.input, {name: model.output[name] for name in names}
     inputs = {key: model.get_layer(f"merge_{key}").output for key in model.input}
     return inputs, {"logits": model.get_layer("choices").input[0]}

@@ -28,6 +28,7 @@ from tfnlp.generation.key_value_cache import Cached
 from tfnlp.models import check_vocabulary, config_of
 from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.quantization.fake_quantization import in_float
+from tfnlp.tasks.kinds import GENERATOR, TRANSLATOR
 from tfnlp.text.marian import MarianTokenizer
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import atomic_replace
@@ -77,7 +78,7 @@ def export_generator(model, path, tokenizer, options=None):
     check_range(1, decoder.vocabulary_size // 2, beams=options.beams)
     lengths = _lengths(options.fixed_lengths, max_length)
     endpoints = generator_signatures(decoder, max_length, lengths, options.beams, max_new_tokens)
-    settings = tokenizer.settings() | {"model_max_length": max_length, "kind": "generator"}
+    settings = tokenizer.settings() | {"model_max_length": max_length, "kind": GENERATOR.name}
     settings["generation"] = {
         "end_token_id": end,
         "max_new_tokens": max_new_tokens,
@@ -107,7 +108,7 @@ def export_translator(model, path, tokenizer, target_tokenizer=None, options=Non
         InputError: as `export_generator`, and if one tokenizer is a `MarianTokenizer` and the
             other is not from its pair.
     """
-    options = options or DecoderExport(name="translator")
+    options = options or DecoderExport(name=TRANSLATOR.name)
     max_new_tokens = options.max_new_tokens
     if max_new_tokens is None:
         max_new_tokens = min(NEW_TOKENS, config_of(model).max_length or NEW_TOKENS)
@@ -121,7 +122,7 @@ def export_translator(model, path, tokenizer, target_tokenizer=None, options=Non
     lengths = _lengths(options.fixed_lengths, decoder.max_length or max(lengths))
     check_range(1, decoder.vocabulary_size // 2, beams=options.beams)
     endpoints = translator_signatures(decoder, lengths, options.beams, max_new_tokens)
-    settings = {"model_max_length": max(lengths), "kind": "translator"}
+    settings = {"model_max_length": max(lengths), "kind": TRANSLATOR.name}
     settings["generation"] = {
         "start_token_id": decoder.start_token_id,
         "end_token_id": translator.end,

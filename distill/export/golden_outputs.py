@@ -27,7 +27,7 @@ def write_golden(path, pipeline, inputs):
         inputs: `distill.reports.Inputs`.
     """
     content = {
-        "kind": pipeline.kind,
+        "kind": pipeline.kind.name,
         "max_length": pipeline.max_length,
         "labels": pipeline.labels,
         "settings": pipeline.settings,

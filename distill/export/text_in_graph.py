@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from distill.export.character_rules import normalizer_model, word_rules
+from tfnlp.tasks.kinds import CLASSIFIER
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 
@@ -18,10 +19,10 @@ from tfnlp.utils.errors import InputError
 BYTES_IN_A_WORD = 300
 
 
-def check_text_input(kind_name, tokenizer, fixed_lengths, pairs=False):
+def check_text_input(kind, tokenizer, fixed_lengths, pairs=False):
     """Raise an InputError if a file cannot take strings."""
     for refused, reason in (
-        (kind_name != "classifier", f"is for classifiers, and the file is a {kind_name}'s"),
+        (kind is not CLASSIFIER, f"is for classifiers, and the file is a {kind}'s"),
         (not isinstance(tokenizer, WordPieceTokenizer), "needs WordPiece"),
         (tokenizer.added_tokens, "has no added tokens, and the tokenizer has"),
         (fixed_lengths, "has no fixed lengths"),

@@ -9,7 +9,7 @@ from distill.compression.calibration import calibrate, check_calibration, in_col
 from distill.compression.file_quantization import check_quantization
 from distill.export.conversion import check_computes_in_float32, convert_text_model
 from distill.export.fidelity import compare, describe, float_reference, warn
-from distill.export.file_kinds import KINDS, kind_of
+from distill.export.file_outputs import kind_of_file
 from distill.export.length_signatures import check_lengths, check_range
 from distill.export.mediapipe import (
     ONE_SIGNATURE,
@@ -23,8 +23,9 @@ from distill.export.options import Export
 from distill.export.text_in_graph import check_text_input, text_input
 from distill.runtime import StringClassifier, load_runner
 from distill.runtime.associated_files import LABELS_FILE, SENTENCEPIECE_FILE
-from tfnlp.models import check_vocabulary
+from tfnlp.models import check_vocabulary, num_classes
 from tfnlp.quantization.fake_quantization import converting, in_float
+from tfnlp.tasks.kinds import CLASSIFIER
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import atomic_replace
 
@@ -54,8 +55,7 @@ def export_tflite(model, path, tokenizer, labels=None, options=None, task_settin
     A call takes one text, by the signature "run".
 
     Args:
-        model: from `tfnlp.models`, with the head "classifier", "tagger", "answerer" or
-            "chooser".
+        model: from `tfnlp.models`, with a head of `tfnlp.tasks.kinds.TASK_HEADS`.
         path: of the file.
         tokenizer: the model's.
         labels: the class names in order of their ids, for a classifier or tagger.
@@ -91,20 +91,19 @@ class _TextFile:
     def __init__(self, model, tokenizer, labels, options, task_settings):
         check_quantization(options.quantization)
         check_calibration(options.quantization, model, options.calibration_text)
-        self.kind_name = kind_of(model, options.pooling)
-        self.kind = KINDS[self.kind_name]
+        self.kind = kind_of_file(model, options.pooling)
         positions = model.text_config.max_length or 512
         max_length = positions if options.max_length is None else options.max_length
         check_range(3, positions, max_length=max_length)
         self.lengths = check_lengths(options.fixed_lengths, options.fixed_only, max_length)
         if options.fixed_only:
             max_length = max(self.lengths)
-        check_threshold(options.score_threshold, self.kind_name)
+        check_threshold(options.score_threshold, self.kind)
         check_vocabulary(tokenizer, model)
         check_computes_in_float32(model)
         self.labels = [str(label) for label in labels or []] if self.kind.labelled else []
         if self.kind.labelled:
-            check_labels(self.labels, model.output["logits"].shape[-1])
+            check_labels(self.labels, num_classes(model))
         self.model, self.tokenizer = model, tokenizer
         self.task_settings = dict(task_settings or {})
         if self.kind.pairs is not None:
@@ -113,7 +112,7 @@ class _TextFile:
         self.pairs = self.task_settings.get("pairs", False)
         self.options = dataclasses.replace(options, max_length=max_length)
         if options.tokenizer_in_graph:
-            check_text_input(self.kind_name, tokenizer, options.fixed_lengths, self.pairs)
+            check_text_input(self.kind, tokenizer, options.fixed_lengths, self.pairs)
 
     def convert(self):
         """Return the bytes of the model as a .tflite without metadata."""
@@ -138,7 +137,7 @@ class _TextFile:
         in_graph = self.options.tokenizer_in_graph
         settings = self.tokenizer.settings() | {
             "model_max_length": self.options.max_length,
-            "kind": StringClassifier.kind if in_graph else self.kind_name,
+            "kind": (StringClassifier.kind if in_graph else self.kind).name,
         }
         if self.task_settings:
             settings["task"] = self.task_settings
@@ -147,7 +146,7 @@ class _TextFile:
         description += " Made with tfnlp."
         if check:
             settings["check"] = check
-            description += f" {describe(self.kind_name, check)}"
+            description += f" {describe(self.kind, check)}"
         files = {LABELS_FILE: "\n".join(self.labels)} if self.labels else {}
         files |= tokenizer_files(self.tokenizer)
         if self.kind.in_mediapipe and frames_as_mediapipe(self.tokenizer):
@@ -166,8 +165,8 @@ class _TextFile:
             pooling=self.options.pooling,
         ) as reference:
             check = compare(load(path, num_threads=2), reference, self.options.check_inputs)
-        logging.info("%s", describe(self.kind_name, check))
-        warn(self.kind_name, check, self.options.quantization)
+        logging.info("%s", describe(self.kind, check))
+        warn(self.kind, check, self.options.quantization)
         return check
 
     def differences(self):
@@ -203,10 +202,10 @@ def check_labels(labels, classes):
         )
 
 
-def check_threshold(threshold, kind_name):
+def check_threshold(threshold, kind):
     """Raise an InputError for a threshold that is no probability, or not of a classifier."""
-    if threshold is not None and (kind_name != "classifier" or not 0 <= threshold <= 1):
+    if threshold is not None and (kind is not CLASSIFIER or not 0 <= threshold <= 1):
         raise InputError(
             f"score_threshold={threshold} must be a probability of a classifier, and the file is "
-            f"of the kind {kind_name}."
+            f"of the kind {kind}."
         )

@@ -9,31 +9,20 @@ softened logits take a `temperature` too.
 from keras import ops
 
 from tfnlp.functional.attention_heads import join_heads, scaled, split_heads
+from tfnlp.functional.links import kl_divergence
 from tfnlp.functional.masks import MASKED
 from tfnlp.layers import LastState
-from tfnlp.weighted_losses import check_classes
 
 
-def class_divergence(teacher, student, padding_mask, temperature):
-    """Compute the divergence of softened class probabilities, T^2 KL(teacher || student).
+def link_divergence(link):
+    """Return the distance of the logits of a `tfnlp.functional.links.Link`, its divergence."""
 
-    Hinton et al. 2015, 'Distilling the Knowledge in a Neural Network', section 2. Logits (..., C)
-    are divided by the temperature T, and the factor T^2 keeps the size of the gradient.
+    def distance(teacher, student, padding_mask, temperature=1.0):
+        _check_size(teacher, student)
+        pair = (link.without_padding(logits, padding_mask) for logits in (teacher, student))
+        return link.divergence(*pair, temperature)
 
-    Returns:
-        (...).
-    """
-    check_classes(student)
-    _check_size(teacher, student)
-    return temperature**2 * _kl(teacher / temperature, student / temperature)
-
-
-def position_divergence(teacher, student, padding_mask, temperature):
-    """Compute `class_divergence` over the positions (B, L) of a text, without padding, as (B,)."""
-    if padding_mask is not None:
-        real = ops.cast(padding_mask, "bool")
-        teacher, student = (ops.where(real, logits, MASKED) for logits in (teacher, student))
-    return temperature**2 * _kl(teacher / temperature, student / temperature)
+    return distance
 
 
 def squared_error(teacher, student, padding_mask):
@@ -82,7 +71,7 @@ def attention_divergence(teacher, student, padding_mask, causal=False):
         real = ops.reshape(ops.cast(padding_mask, "bool"), (-1, 1, 1, length))
     visible = ops.logical_and(real, earlier)  # (B, 1, 1 or L, L)
     teacher, student = (ops.where(visible, scores, MASKED) for scores in (teacher, student))
-    return ops.mean(_kl(teacher, student), axis=1)  # of (B, N, L)
+    return ops.mean(kl_divergence(teacher, student), axis=1)  # of (B, N, L)
 
 
 def relation_divergence(teacher, student, padding_mask, relation_heads=None, causal=False):
@@ -122,12 +111,6 @@ def text_state_distance(teacher, student, padding_mask, tokens=("first", "first"
     states = zip((teacher, student), tokens, strict=True)
     normalized = [_normalized(_text_state(x, padding_mask, token)) for x, token in states]
     return squared_error(*normalized, None)
-
-
-def _kl(teacher, student):
-    """Compute KL(p || q), the sum of p (log p - log q) over the last axis, from logits."""
-    log_p, log_q = ops.log_softmax(teacher), ops.log_softmax(student)
-    return ops.sum(ops.exp(log_p) * (log_p - log_q), axis=-1)
 
 
 def _with_heads(x, heads):

@@ -49,8 +49,8 @@ def split_phases(terms, task, intermediate_epochs, hard_label_weight=0.5):
     """
     if not intermediate_epochs:
         return [Phase(terms, hard_label_weight=hard_label_weight)]
-    predictions = [term for term in terms if term.teacher[0] in task.outputs]
-    layers = [term for term in terms if term.teacher[0] not in task.outputs]
+    predictions = [term for term in terms if term.teacher[0] in task.kind.reads]
+    layers = [term for term in terms if term.teacher[0] not in task.kind.reads]
     if not layers:
         raise InputError(
             f"intermediate_epochs={intermediate_epochs} has no effect without terms of "

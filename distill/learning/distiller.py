@@ -65,7 +65,7 @@ class Distiller(Trainer):
         # All parts are means over examples, so that their sum is the mean of the whole.
         count, loss = batch_rows(x), ops.zeros(())
         if self.task is not None:
-            outputs = {key: pick_output(y_pred, key) for key in self.task.outputs}
+            outputs = {key: pick_output(y_pred, key) for key in self.task.kind.reads}
             part = self.task.loss(labels, outputs, sample_weight)
             self.track(self.hard_label_tracker, part, count, training)
             # A loss of weight 0 must not reach the gradients: these would be 0 instead of None,
@@ -91,7 +91,7 @@ class Distiller(Trainer):
         for term in self.terms:
             output, index = term.teacher
             value = y[output_key(output, index)]
-            if by_choice and output not in self.task.outputs:
+            if by_choice and output not in self.task.kind.reads:
                 shape = ops.shape(value)  # (B, choices, ...), of B * choices texts
                 value = ops.reshape(value, (shape[0] * shape[1], *shape[2:]))
             if index is None:

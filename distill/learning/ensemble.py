@@ -6,11 +6,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from tfnlp.functional.masks import MASKED
+from tfnlp.functional.links import LINKS
 from tfnlp.utils.errors import InputError
-
-# Logits over the positions of a text.
-POSITION_LOGITS = ("start_logits", "end_logits")
 
 
 class Ensemble:
@@ -29,13 +26,13 @@ class Ensemble:
 
     def __init__(self, models, task, shares, pooled=False):
         self.models, self.task, self.shares, self.pooled = list(models), task, shares, pooled
-        self.head = task.head
+        self.head = task.kind.head
         self.input = self.models[0].input
         teachers = () if pooled else (len(self.models),)
         self.output = {
             name: keras.KerasTensor((x.shape[0], *teachers, *x.shape[1:]), "float32")
             for name, x in self.models[0].output.items()
-            if name in task.outputs
+            if name in task.kind.reads
         }
         self.text_config = [model.text_config for model in self.models]
         self.layers = [layer for model in self.models for layer in model.layers]
@@ -48,18 +45,17 @@ class Ensemble:
         outputs = [model(inputs, training=training) for model in self.models]
         stacked = {
             name: ops.stack([ops.cast(output[name], "float32") for output in outputs], axis=1)
-            for name in self.task.outputs
+            for name in self.task.kind.reads
         }
         if not self.pooled:
             return stacked
         mask = inputs["padding_mask"]
-        return {name: self.mean(name, x, mask) for name, x in stacked.items()}
+        return {name: self.mean(x, mask) for name, x in stacked.items()}
 
-    def mean(self, output, x, padding_mask, temperature=1.0):
+    def mean(self, x, padding_mask, temperature=1.0):
         """Return the mean of the teachers' numbers, or logits of their mean probabilities.
 
         Args:
-            output: the name of the output.
             x: (B, teachers, ...).
             padding_mask: (B, L); positions of padding have no probability.
             temperature: divisor of the logits, and factor of the returned ones.
@@ -69,18 +65,15 @@ class Ensemble:
         """
         shape = (-1, *[1] * (len(x.shape) - 2))
         shares = ops.reshape(ops.convert_to_tensor(self.shares, x.dtype), shape)
-        if self.task.num_classes == 1:
-            return ops.sum(x * shares, axis=1)
-        if output in POSITION_LOGITS and padding_mask is not None:
-            x = ops.where(ops.cast(padding_mask, "bool")[:, None], x, MASKED)
-        log_p = ops.log_softmax(x / temperature) + ops.log(ops.maximum(shares, 1e-30))
-        return temperature * ops.logsumexp(log_p, axis=1)
+        link, mask = LINKS[self.task.kind.link], padding_mask
+        x = link.without_padding(x, None if mask is None else mask[:, None])
+        return link.mean(x, shares, temperature)
 
     def of_mean(self, term):
         """Return a term for stacked outputs whose distance is that from their mean."""
 
         def distance(teacher, student, padding_mask, **options):
-            teacher = self.mean(term.teacher[0], teacher, padding_mask, **options)
+            teacher = self.mean(teacher, padding_mask, **options)
             return term.distance(teacher, student, padding_mask, **options)
 
         return dataclasses.replace(term, distance=distance)

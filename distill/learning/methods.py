@@ -17,16 +17,16 @@ import keras
 from distill.learning.distances import (
     attention_divergence,
     attention_score_error,
-    class_divergence,
     cosine_distance,
-    position_divergence,
+    link_divergence,
     relation_divergence,
     squared_error,
     text_state_distance,
 )
-from distill.learning.ensemble import POSITION_LOGITS
 from distill.learning.layer_map import resolve_layer_map
 from distill.learning.terms import Term, read_tensor
+from tfnlp.functional.links import LINKS
+from tfnlp.tasks.kinds import CLASSIFIER
 from tfnlp.utils.errors import InputError, unknown_name
 
 
@@ -235,7 +235,7 @@ def make_terms(method, teacher, student, task=None, layer_map="uniform", **argum
 def soft_label_terms(task=None, temperature=2.0, weight=1.0):
     """Return terms for the teacher's predictions, one for each of the task's outputs.
 
-    Classes (of texts, labelled tokens or choices) and positions have a divergence, softened by the
+    Their distance is the divergence of the task's link (`tfnlp.functional.links`), softened by the
     temperature. A regression has the squared error, without temperature.
 
     Args:
@@ -243,16 +243,10 @@ def soft_label_terms(task=None, temperature=2.0, weight=1.0):
         temperature: T, above 0, or a schedule.
         weight: of all together, or a schedule.
     """
-    outputs = ("logits",) if task is None else task.outputs
-    weight = _scaled(weight, 1 / len(outputs))
+    kind = CLASSIFIER if task is None else task.kind
+    distance, weight = link_divergence(LINKS[kind.link]), _scaled(weight, 1 / len(kind.reads))
     options = {"name": "soft_label", "at_labels": True}
-    if task is not None and task.num_classes == 1:
-        return [Term(output, output, squared_error, weight, **options) for output in outputs]
-    positions = dict.fromkeys(POSITION_LOGITS, position_divergence)
-    return [
-        Term(x, x, positions.get(x, class_divergence), weight, temperature, **options)
-        for x in outputs
-    ]
+    return [Term(x, x, distance, weight, temperature, **options) for x in kind.reads]
 
 
 def hidden_state_terms(layer_map, projection=None, embeddings=True, weight=1.0):

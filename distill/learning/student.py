@@ -11,7 +11,14 @@ import re
 import numpy as np
 
 from distill.learning.layer_map import resolve_layer_map
-from tfnlp.models import TransformerConfig, build_model, config_by_name, config_of
+from tfnlp.models import (
+    TransformerConfig,
+    build_model,
+    config_by_name,
+    config_of,
+    num_classes,
+    reads_pooled_states,
+)
 from tfnlp.utils.errors import InputError
 
 # Axis of the vocabulary in weights that have one.
@@ -152,12 +159,11 @@ def build_like(model, config, **options):
         config: of the new model.
         options: as in `build_model`.
     """
-    counted = model.head in ("classifier", "tagger")
     attends = config.attends
     return build_model(
         config,
         model.head,
-        model.output["logits"].shape[-1] if counted else None,
+        num_classes(model),
         hidden_states="hidden_states" in model.output,
         attention_scores=attends and "attention_scores" in model.output,
         attention_projections=attends and "queries" in model.output,
@@ -258,7 +264,8 @@ def initialize_student(student, teacher, layer_map, same_tokens=True):
     sources = {weight.path: weight for weight in teacher.weights}
     copied = {}
     for weight in student.weights:
-        if _is_pooling(weight.path, student.head) and config.pooling != teacher_config.pooling:
+        of_pooling = reads_pooled_states(weight.path, student.head)
+        if of_pooling and config.pooling != teacher_config.pooling:
             continue
         per_token = weight.path in TOKEN_AXES or re.fullmatch(CLUSTERED, weight.path)
         if per_token and not same_tokens:
@@ -271,12 +278,6 @@ def initialize_student(student, teacher, layer_map, same_tokens=True):
     if positions in copied and segments in sources and not config.num_segments:
         copied[positions].assign_add(sources[segments][:1])
     return copied
-
-
-def _is_pooling(path, head):
-    """Return whether a weight computes, or reads, the pooled vector of a text."""
-    layer = path.partition("/")[0]
-    return layer == "pooler" or (layer == "classifier" and head in ("classifier", "chooser"))
 
 
 def _teacher_path(path, teacher_config, config, layer_map, decoder_map=()):

@@ -12,7 +12,7 @@ from distill.learning.teacher_folder import check_stored_head
 from distill.learning.teacher_outputs import StackedOutputs, compute_teacher_outputs
 from distill.learning.terms import check_terms, read_tensor
 from tfnlp.checkpoints import load_model, read_head, read_labels
-from tfnlp.models import MASKED_LMS, check_vocabulary, token_axes
+from tfnlp.models import MASKED_LMS, check_vocabulary, num_classes, token_axes
 from tfnlp.text import load_tokenizer
 from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.training.finetuning import score_splits
@@ -131,12 +131,11 @@ class Teacher:
 
 def check_model(name, model, task):
     """Raise an InputError unless a model, such as "The student", has a task's head and classes."""
-    logits = model.output.get("logits") if task.num_classes else None
-    classes = None if logits is None else logits.shape[-1]
-    if (model.head, classes) != (task.head, task.num_classes):
+    head, classes = task.kind.head, num_classes(model)
+    if (model.head, classes) != (head, task.num_classes):
         raise InputError(
             f"{name} has the head {model.head!r} and {_counted(classes)}, but the task needs "
-            f"{task.head!r} and {_counted(task.num_classes)}; give a model that was fine-tuned "
+            f"{head!r} and {_counted(task.num_classes)}; give a model that was fine-tuned "
             "for it."
         )
 
@@ -180,8 +179,8 @@ def load_teacher(folder, task, **options):
         InputError: as `load_model`, and if the model has another head or other labels than the
             task.
     """
-    check_stored_head(folder, task.head)
-    teacher = load_model(folder, task.head, **options)
+    check_stored_head(folder, task.kind.head)
+    teacher = load_model(folder, task.kind.head, **options)
     check_model(folder, teacher, task)
     labels = read_labels(folder)
     # Default labels of a model whose classes have no names.

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from distill.learning.terms import pick_output
 from tfnlp.checkpoints.tensors import write_tensors
-from tfnlp.models import check_lengths, token_axes
+from tfnlp.models import check_lengths, reads_choices, token_axes
 from tfnlp.text import Encodings
 from tfnlp.training.fingerprints import content_fingerprint, model_fingerprint
 from tfnlp.training.inference import input_signature
@@ -273,7 +273,7 @@ def _forward(teacher, tensors):
     def forward(inputs):
         outputs = teacher(inputs, training=False)
         outputs = {key: pick_output(outputs, *tensor) for key, tensor in tensors.items()}
-        if getattr(teacher, "head", None) == "chooser" and "logits" in outputs:
+        if reads_choices(teacher) and "logits" in outputs:
             # One logit a text, since a chooser's other outputs are by text too.
             outputs["logits"] = tf.reshape(outputs["logits"], (-1,))
         return {key: tf.cast(x, "float32") for key, x in outputs.items()}

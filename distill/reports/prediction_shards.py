@@ -13,6 +13,7 @@ from distill.reports.predictions import predict_inputs, print_summary, write_lin
 from tfnlp import pipelines
 from tfnlp.corpora import find_files
 from tfnlp.corpora.file_ranges import ROWS, FileRange, as_file, plan_ranges
+from tfnlp.tasks.kinds import TAGGER
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import make_folder, read_json, write_json
 from tfnlp.utils.shard_work import run_shards
@@ -50,7 +51,7 @@ class Predictor:
         Whether a tagger's file has tags is read from all of it, if `columns` does not say.
         """
         unit = "lines"
-        if self.task.kind == "tagger" and self.task.is_tagged(path, self.columns):
+        if self.task.kind is TAGGER and self.task.is_tagged(path, self.columns):
             if path.suffix.lower() in ROWS:
                 return [FileRange(path, "files")]  # whose lines are words, not rows
             unit = "blank_lines"
@@ -59,7 +60,7 @@ class Predictor:
     def read(self, path, unit):
         """Return the `Inputs` of a file that holds a range with this `unit`."""
         columns = self.columns
-        if self.task.kind == "tagger":
+        if self.task.kind is TAGGER:
             columns = dataclasses.replace(columns, tagged=unit != "lines")
         return self.task.read(path, columns)
 

@@ -9,6 +9,7 @@ from absl import logging
 
 from distill.reports.inputs import Columns, Inputs
 from tfnlp import tasks
+from tfnlp.tasks import kinds
 from tfnlp.tasks.confusion_matrix import confusion_matrix, only_answer
 from tfnlp.tasks.question_answering import Questions
 from tfnlp.tasks.tagged_files import TaggedSentences, holds_tags, read_tagged
@@ -48,7 +49,7 @@ class PredictionTask:
         self.settings = settings or {}
         self.positive_label = positive_label
         if positive_label is not None:
-            if self.kind != LabelPredictions.kind:
+            if self.kind is not kinds.CLASSIFIER:
                 raise InputError(
                     f"positive_label={positive_label} is for a classifier, but the model is of "
                     f"the kind {self.kind}; leave it out."
@@ -170,7 +171,7 @@ class PredictionTask:
 class LabelPredictions(PredictionTask):
     """Predictions of a classifier."""
 
-    kind = "classifier"
+    kind = kinds.CLASSIFIER
     option = "pair"
     takes = "`text`, and a `pair` for each or none"
     header = ("label", "probability", "sentence")
@@ -200,7 +201,7 @@ class LabelPredictions(PredictionTask):
 class NumberPredictions(PredictionTask):
     """Predictions of a scorer."""
 
-    kind = "scorer"
+    kind = kinds.SCORER
     option = "pair"
     takes = LabelPredictions.takes
     header = ("score", "sentence")
@@ -242,7 +243,7 @@ class NumberPredictions(PredictionTask):
 class TagPredictions(PredictionTask):
     """Predictions of a tagger, for words or, by the `unit` of the settings, characters."""
 
-    kind = "tagger"
+    kind = kinds.TAGGER
     answer_name = "tag"
     labelled = True
 
@@ -308,7 +309,7 @@ class TagPredictions(PredictionTask):
 class AnswerPredictions(PredictionTask):
     """Predictions of an answerer."""
 
-    kind = "answerer"
+    kind = kinds.ANSWERER
     option = "question"
     takes = "each `question` with the one `text` to look in, or with one of its own"
     answer_name = "answer"
@@ -350,7 +351,7 @@ class AnswerPredictions(PredictionTask):
 class ChoicePredictions(PredictionTask):
     """Predictions of a chooser."""
 
-    kind = "chooser"
+    kind = kinds.CHOOSER
     option = "ending"
     takes = "one `text`, the beginning, and `ending` twice or more"
     second_column = "ending"
@@ -380,7 +381,7 @@ class ChoicePredictions(PredictionTask):
 class VectorPredictions(PredictionTask):
     """Predictions of an embedder, which are compared but neither read nor written."""
 
-    kind = "embedder"
+    kind = kinds.EMBEDDER
     figure, least = "cosine", 0.99
 
     def _refuse(self, *_):
@@ -400,13 +401,13 @@ class VectorPredictions(PredictionTask):
         return f"cosine {mean:.4f} in the mean, {least:.4f} at worst."
 
 
-TASKS = {task.kind: task for task in PredictionTask.__subclasses__()}
-TASKS["string classifier"] = LabelPredictions
+TASKS = {task.kind.name: task for task in PredictionTask.__subclasses__()}
+TASKS[kinds.STRING_CLASSIFIER.name] = LabelPredictions
 
 
 def prediction_task(kind, labels=None, settings=None, positive_label=None):
-    """Return the `PredictionTask` of a kind of model; arguments as there."""
-    return TASKS[kind](labels, settings, positive_label)
+    """Return the `PredictionTask` of a `Kind` of models, or of its name; arguments as there."""
+    return TASKS[str(kind)](labels, settings, positive_label)
 
 
 def task_of(pipeline, positive_label=None):

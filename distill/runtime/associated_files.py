@@ -11,6 +11,7 @@ import json
 import pathlib
 import zipfile
 
+from tfnlp.tasks.kinds import KINDS
 from tfnlp.utils.errors import InputError
 
 LABELS_FILE = "labels.txt"
@@ -23,21 +24,6 @@ SENTENCEPIECE_FILE = "spiece.model"  # bytes, for MediaPipe alone
 
 CHECKSUM = "model_sha256"  # among the settings
 PIECE = 1 << 20  # bytes to read at a time, to keep the model out of memory
-
-# Name in `distill.runtime` of the runner of each kind of file.
-RUNNERS = {
-    "classifier": "TextClassifier",
-    "tagger": "TokenTagger",
-    "answerer": "QuestionAnswerer",
-    "scorer": "SentenceScorer",
-    "chooser": "EndingChooser",
-    "embedder": "TextEmbedder",
-    "generator": "TextGenerator",
-    "translator": "Translator",
-    "string classifier": "StringClassifier",
-}
-# Kinds that do not take the ids of a text.
-OTHER_INPUTS = ("generator", "translator", "string classifier")
 
 
 def add_files(model, settings, files):
@@ -99,17 +85,17 @@ def read_files(path):
 
 
 def check_kind(path, settings, wanted=None):
-    """Return the kind of a file, a key of `RUNNERS`.
+    """Return the `Kind` of a file.
 
     Raises:
         InputError: if it is not the `wanted` kind or, where that is None, does not take ids.
     """
     if "kind" not in settings:
         raise InputError(f"{path} does not say what it is for; export it again.")
-    kind = settings["kind"]
-    if kind != wanted if wanted else kind not in RUNNERS or kind in OTHER_INPUTS:
-        runner = f"distill.runtime.{RUNNERS[kind]}" if kind in RUNNERS else "a newer version"
-        raise InputError(f"{path} is of the kind {kind}; use {runner}.")
+    kind = KINDS.get(settings["kind"])
+    if kind is None or (kind is not wanted if wanted else not kind.reads_ids):
+        runner = f"distill.runtime.{kind.runner}" if kind else "a newer version"
+        raise InputError(f"{path} is of the kind {settings['kind']}; use {runner}.")
     return kind
 
 

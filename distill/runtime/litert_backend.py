@@ -20,6 +20,7 @@ from distill.runtime.associated_files import (
     read_files,
 )
 from tfnlp.pipelines.pipeline import Classifier, pipeline_of
+from tfnlp.tasks import kinds
 from tfnlp.text.marian import MarianTokenizer
 from tfnlp.text.text_arguments import as_texts
 from tfnlp.text.tokenizer import Encoding, Tokenizer
@@ -50,7 +51,7 @@ class LiteRtBackend:
         num_threads: threads of the interpreter.
         try_out: whether to run a text at once, so that a file that cannot be run fails here and
             not with its first text. LiteRT prepares its graph with the first text.
-        kind: the expected kind of the file; any kind that a pipeline runs where None.
+        kind: the expected `Kind` of the file; any that a pipeline runs where None.
 
     Raises:
         InputError: if the file is missing, is no .tflite, is damaged, lacks its tokenizer, is of
@@ -108,7 +109,7 @@ class LiteRtBackend:
             for name, x in zip(INPUTS, (ids, [1] * len(ids), segment_ids), strict=True)
         }
         outputs = self._call(length, inputs)
-        if self.kind in ("tagger", "answerer"):  # outputs by token, those of padding too
+        if self.kind.by_token:  # those of padding too
             outputs = {name: value[: max(len(ids), 1)] for name, value in outputs.items()}
         return outputs
 
@@ -137,12 +138,12 @@ def load_runner(path, num_threads=1, try_out=True, kind=None):
     return pipeline_of(LiteRtBackend(path, num_threads, try_out, kind))
 
 
-TextClassifier = functools.partial(load_runner, kind="classifier")
-TokenTagger = functools.partial(load_runner, kind="tagger")
-QuestionAnswerer = functools.partial(load_runner, kind="answerer")
-SentenceScorer = functools.partial(load_runner, kind="scorer")
-EndingChooser = functools.partial(load_runner, kind="chooser")
-TextEmbedder = functools.partial(load_runner, kind="embedder")
+TextClassifier = functools.partial(load_runner, kind=kinds.CLASSIFIER)
+TokenTagger = functools.partial(load_runner, kind=kinds.TAGGER)
+QuestionAnswerer = functools.partial(load_runner, kind=kinds.ANSWERER)
+SentenceScorer = functools.partial(load_runner, kind=kinds.SCORER)
+EndingChooser = functools.partial(load_runner, kind=kinds.CHOOSER)
+TextEmbedder = functools.partial(load_runner, kind=kinds.EMBEDDER)
 
 
 class _StringBackend(LiteRtBackend):
@@ -170,7 +171,7 @@ class StringClassifier(Classifier):
     Needs `tensorflow_text`.
     """
 
-    kind = "string classifier"
+    kind = kinds.STRING_CLASSIFIER
 
     def __init__(self, path, num_threads=1, try_out=True):
         super().__init__(_StringBackend(path, num_threads, try_out, self.kind))

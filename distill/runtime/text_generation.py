@@ -13,6 +13,7 @@ from distill.runtime.associated_files import (
 from distill.runtime.cached_decoder import CachedDecoder
 from distill.runtime.litert_backend import read_tokenizer
 from distill.runtime.numpy_search import beam_search, greedy
+from tfnlp.tasks.kinds import GENERATOR, TRANSLATOR
 from tfnlp.text.continuations import (
     Generated,
     blank_texts,
@@ -68,7 +69,7 @@ class _GenerationFile:
         longest = self.settings["max_new_tokens"]
         max_new_tokens = longest if max_new_tokens is None else max_new_tokens
         check_at_least(1, max_new_tokens=max_new_tokens)
-        if beams == 1 and self.kind == "generator":
+        if beams == 1 and self.kind is GENERATOR:
             longest = self.max_length
         if max_new_tokens > longest:
             raise InputError(
@@ -113,7 +114,7 @@ class TextGenerator(_GenerationFile):
             be run, or was not exported for the search.
     """
 
-    kind = "generator"
+    kind = GENERATOR
 
     def __call__(self, prompts):
         """Generate continuations of prompts.
@@ -147,7 +148,7 @@ class Translator(_GenerationFile):
     that `max_new_tokens` include the end token.
     """
 
-    kind = "translator"
+    kind = TRANSLATOR
     forces_end = True
 
     def _default_search(self):

@@ -35,7 +35,7 @@ def test_losses_of_training_steps(family, name, tmp_path):
         layers = ("num_hidden_layers", "n_layers", "n_layer")
         more_fields |= {key: 1 for key in layers if key in CASES[family][1]}
     theirs = reference(tmp_path, family, suffix, task.num_classes, **more_fields).train()
-    model = load_model(tmp_path, task.head, task.num_classes)
+    model = load_model(tmp_path, task.kind.head, task.num_classes)
     ours = FineTuner(model, task)
     schedule = WarmupLinearDecay(2e-2, STEPS, 3)
     # Clipped at every step, and with tokens that occur many times in a batch.

@@ -5,6 +5,7 @@ import pytest
 
 from tfnlp.models import GptConfig, build_model
 from tfnlp.pipelines import Classifier, Embedder, KerasBackend
+from tfnlp.tasks.kinds import CLASSIFIER, EMBEDDER, SCORER
 from tfnlp.text import train_byte_level_bpe
 from tfnlp.utils.errors import InputError
 
@@ -12,7 +13,7 @@ from tfnlp.utils.errors import InputError
 def test_labels_and_the_maximum_length_have_defaults(tiny_config, tokenizer):
     model = build_model(tiny_config, "classifier", 3)
     backend = KerasBackend(model, tokenizer)
-    assert (backend.kind, backend.labels) == ("classifier", ["LABEL_0", "LABEL_1", "LABEL_2"])
+    assert (backend.kind, backend.labels) == (CLASSIFIER, ["LABEL_0", "LABEL_1", "LABEL_2"])
     assert backend.max_length == tiny_config.max_length
     backend = KerasBackend(model, tokenizer, ["a", "b", "c"], {"max_length": 3})
     texts = ["film", "a fine film"]
@@ -24,8 +25,8 @@ def test_labels_and_the_maximum_length_have_defaults(tiny_config, tokenizer):
 
 def test_the_kind_is_of_the_outputs(tiny_config, tokenizer):
     regression = build_model(tiny_config, "classifier", 1)
-    assert KerasBackend(regression, tokenizer).kind == "scorer"
-    assert KerasBackend(regression, tokenizer, pooling="first").kind == "embedder"
+    assert KerasBackend(regression, tokenizer).kind is SCORER
+    assert KerasBackend(regression, tokenizer, pooling="first").kind is EMBEDDER
     with pytest.raises(InputError, match=r"^pooling=last is unknown.*; use one of mean, first"):
         KerasBackend(regression, tokenizer, pooling="last")
 

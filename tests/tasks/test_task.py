@@ -59,8 +59,8 @@ def test_every_task_is_learned(name, adversarial, tiny_config, tokenizer, tmp_pa
     """Scored on texts that are not among those it is trained on."""
     task, train = data_for(name, ends=("film", "plot", "film !", "x plot"))
     _, dev = data_for(name, ends=("plot !", "x film"))
-    model = build_model(tiny_config, task.head, task.num_classes)
-    regularizer = AdversarialRegularizer(model, task.outputs, 0.5) if adversarial else None
+    model = build_model(tiny_config, task.kind.head, task.num_classes)
+    regularizer = AdversarialRegularizer(model, task.kind, 0.5) if adversarial else None
     config = TrainingConfig(epochs=8, batch_size=8, learning_rate=2e-3)
     run = RunFolder(tmp_path / "run", {})
     figures = FineTuning(
@@ -82,7 +82,7 @@ def test_every_task_is_learned(name, adversarial, tiny_config, tokenizer, tmp_pa
 
 def check_dev_loss_and_baseline(task, tokenizer, dev, run, figures):
     """The logged loss on dev is that of Keras' `evaluate`; the figures have the baseline's."""
-    best = load_model(run.best, task.head, task.num_classes)
+    best = load_model(run.best, task.kind.head, task.num_classes)
     trained = FineTuner(best, task)
     trained.compile()
     batches = encode_batches(task, tokenizer, dev, 32, 8)
@@ -106,7 +106,7 @@ def check_dev_loss_and_baseline(task, tokenizer, dev, run, figures):
 def test_losses_exclude_padding(name, tiny_config, tokenizer):
     """The loss of a batch is the mean of its parts, however they are padded and weighted."""
     task, data = data_for(name, ends=("film", "unbelievable plot !", "plot"))
-    model = build_model(tiny_config, task.head, task.num_classes)
+    model = build_model(tiny_config, task.kind.head, task.num_classes)
     batches = encode_batches(task, tokenizer, data, 32, 4)
     inputs, labels = batches.batch(np.arange(4))
     assert 0.1 < np.mean(inputs["padding_mask"] == 0) < 0.5

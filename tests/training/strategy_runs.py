@@ -58,19 +58,21 @@ TASKS = {
 
 def text_model(task, dropout=0.0):
     """A model with a task's outputs, without blocks: the encoder is no matter here."""
-    shape = (None, None) if task.head == "chooser" else (None,)
+    shape = (None, None) if task.kind.head == "chooser" else (None,)
     inputs = {key: keras.Input(shape, dtype="int32", name=key) for key in KEYS}
     x = keras.layers.Embedding(V, 8, name="embeddings")(inputs["token_ids"])
     x = keras.layers.Dense(8, activation="tanh")(x)
     x = keras.layers.Dropout(dropout)(x)
     mask = ops.cast(inputs["padding_mask"], "float32")[..., None]
     pooled = ops.sum(x * mask, -2) / ops.sum(mask, -2)
-    if task.head in ("tagger", "answerer"):
+    if task.kind.head in ("tagger", "answerer"):
         pooled = x
     logits = keras.layers.Dense(task.num_classes or 2, dtype="float32")(pooled)
-    if task.head == "answerer":
+    if task.kind.head == "answerer":
         return keras.Model(inputs, {"start_logits": logits[..., 0], "end_logits": logits[..., 1]})
-    return keras.Model(inputs, {"logits": logits[..., 0] if task.head == "chooser" else logits})
+    if task.kind.head == "chooser":
+        logits = logits[..., 0]
+    return keras.Model(inputs, {"logits": logits})
 
 
 def batches(name, sizes):
@@ -106,7 +108,7 @@ def dataset(name, sizes):
 def finetuner(name, adversarial=False):
     task = TASKS[name]
     model = text_model(task)
-    regularizer = AdversarialRegularizer(model, task.outputs, 1.0, step_size=0.5, start=0.1)
+    regularizer = AdversarialRegularizer(model, task.kind, 1.0, step_size=0.5, start=0.1)
     return FineTuner(model, task, regularizer if adversarial else None)
 
 
@@ -120,7 +122,7 @@ def states_model(task, width, num_heads):
     real = ops.cast(inputs["padding_mask"], "float32")[:, None, None, :]
     seen = ops.mean(ops.tanh(scores) * real, 1)  # (B, L, L)
     y = keras.layers.Dense(width, activation="tanh")(ops.matmul(seen, x) + x)
-    logits = keras.layers.Dense(task.num_classes)(y if task.head == "tagger" else y[:, 0])
+    logits = keras.layers.Dense(task.num_classes)(y if task.kind.head == "tagger" else y[:, 0])
     outputs = {"logits": logits, "hidden_states": [x, y], "attention_scores": [scores]}
     return keras.Model(inputs, outputs)
 

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from tfnlp.models import AlbertConfig, BertConfig, build_model
 from tfnlp.tasks import Classification, Tagging
+from tfnlp.tasks.kinds import ANSWERER, kind_of
 from tfnlp.text.batches import IGNORED
 from tfnlp.training import FineTuner, adversarial
 from tfnlp.training.adversarial import AdversarialRegularizer
@@ -33,7 +34,7 @@ def test_gradients_of_half_precision_reach_all_tokens(head, random_inputs):
     for dtype in ("float32", "mixed_float16"):
         keras.utils.set_random_seed(0)
         model = build_model(CONFIG, head, 2, dtype=dtype)
-        regularizer = adversarial.AdversarialRegularizer(model, ["logits"], 1.0)
+        regularizer = adversarial.AdversarialRegularizer(model, kind_of(model), 1.0)
         x = keras.ops.cast(regularizer.embed(inputs), "float32")
         gradient = regularizer.gradient(
             inputs, model(inputs), x, 1.0, regularizer._start(keras.ops.shape(x))
@@ -54,7 +55,7 @@ def test_texts_to_choose_from_move_each_as_far_as_a_text_alone(random_inputs):
     inputs = {key: np.reshape(value, (2, 3, -1)) for key, value in flat.items()}
     found = []
     for batch in (inputs, *({k: v[i : i + 1] for k, v in inputs.items()} for i in range(2))):
-        regularizer = adversarial.AdversarialRegularizer(model, ["logits"], 1.0)
+        regularizer = adversarial.AdversarialRegularizer(model, kind_of(model), 1.0)
         batch = {key: keras.ops.convert_to_tensor(value) for key, value in batch.items()}
         x = keras.ops.cast(regularizer.embed(batch), "float32")
         move = 0.01 * keras.ops.cos(100.0 * x)  # of no draw, which a smaller batch would not have
@@ -67,8 +68,8 @@ def test_texts_to_choose_from_move_each_as_far_as_a_text_alone(random_inputs):
 
 def test_starts_are_cut_at_two_deviations_and_two_outputs_count_as_their_mean():
     model = build_model(CONFIG, "answerer")
-    names = ["start_logits", "end_logits"]
-    regularizer = adversarial.AdversarialRegularizer(model, names, 1.0, start=0.5)
+    names = ANSWERER.reads
+    regularizer = adversarial.AdversarialRegularizer(model, ANSWERER, 1.0, start=0.5)
     starts = np.abs(regularizer._start((4, 64, 64)))
     assert starts.max() == 1.0
     # 4.55 % of normal draws are further than two deviations from 0.
@@ -82,7 +83,7 @@ def test_starts_are_cut_at_two_deviations_and_two_outputs_count_as_their_mean():
 
 def test_a_model_is_saved_after_it(tmp_path, random_inputs):
     model = build_model(CONFIG, "classifier", 2)
-    adversarial.AdversarialRegularizer(model, ["logits"], 1.0)
+    adversarial.AdversarialRegularizer(model, kind_of(model), 1.0)
     model.save(tmp_path / "model.keras")
     saved = keras.models.load_model(tmp_path / "model.keras")
     inputs = random_inputs(2, 8, 200)
@@ -94,7 +95,7 @@ def test_all_passes_of_a_step_share_what_dropout_draws(make_config, random_input
     config = make_config(**dataclasses.asdict(CONFIG) | {"dropout": 0.5, "attention_dropout": 0.2})
     model = build_model(config, "classifier", 2)
     inputs = {k: keras.ops.convert_to_tensor(v) for k, v in random_inputs(4, 16, 200).items()}
-    still = adversarial.AdversarialRegularizer(model, ["logits"], 1.0, step_size=0, start=0)
+    still = adversarial.AdversarialRegularizer(model, kind_of(model), 1.0, step_size=0, start=0)
     loss = tf.function(lambda: still(inputs, model(inputs, training=True)))
     assert loss() > 1e-4  # each pass draws its own
 
@@ -127,7 +128,7 @@ def loss_after(request, tiny_config, random_inputs):
     outputs = {"logits": model(inputs)["logits"]}
 
     def loss(start, step):
-        regularizer = AdversarialRegularizer(model, ("logits",), 1.0, step, start, seed=1)
+        regularizer = AdversarialRegularizer(model, kind_of(model), 1.0, step, start, seed=1)
         return float(regularizer(inputs, outputs))
 
     return loss
@@ -146,7 +147,7 @@ def test_the_step_goes_uphill(loss_after):
 
 def test_adversarial_loss_is_the_symmetric_divergence(tiny_config):
     model = build_model(tiny_config, "classifier", 3)
-    regularizer = AdversarialRegularizer(model, ("logits",), 1.0)
+    regularizer = AdversarialRegularizer(model, kind_of(model), 1.0)
     a, b = (tf.Variable(np.random.default_rng(n).normal(size=(5, 3))) for n in range(2))
     with tf.GradientTape() as tape:
         found = regularizer._divergence({"logits": a}, {"logits": b}, {})
@@ -166,7 +167,7 @@ def test_adversarial_losses_are_weighted_by_example(tiny_config, random_inputs):
 
     def loss(rows, weights=None):
         x = {key: value[rows] for key, value in inputs.items()}
-        regularizer = AdversarialRegularizer(model, ("logits",), 1.0, 0.5, 0.1, seed=1)
+        regularizer = AdversarialRegularizer(model, kind_of(model), 1.0, 0.5, 0.1, seed=1)
         tuner = FineTuner(model, task, regularizer)
         return float(tuner.compute_loss(x, labels[rows], tuner(x), weights))
 
@@ -183,7 +184,7 @@ def test_the_log_has_the_adversarial_loss_without_its_weight(one_layer, random_i
     inputs, labels = random_inputs(4, 9, config.vocabulary_size), np.array([0, 1, 1, 0])
 
     def logged(weight):
-        regularizer = AdversarialRegularizer(model, ("logits",), weight, 2.0, 0.5, seed=1)
+        regularizer = AdversarialRegularizer(model, kind_of(model), weight, 2.0, 0.5, seed=1)
         tuner = FineTuner(model, Classification(["no", "yes"]), regularizer)
         tuner.compile(keras.optimizers.SGD(0.0))
         return {k: v[0] for k, v in tuner.fit(inputs, labels, verbose=0).history.items()}

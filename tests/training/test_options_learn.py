@@ -60,7 +60,7 @@ def finetuning(task, labels_of, texts, **options):
     sentences, labels, tokenizer = texts
     encodings = tokenizer.encode(sentences, max_length=LENGTH)
     data = LengthBatches(encodings, ROWS, labels_of(encodings, labels), shuffle=True)
-    model = build_model(small("bert", tokenizer), task.head, task.num_classes, **options)
+    model = build_model(small("bert", tokenizer), task.kind.head, task.num_classes, **options)
     return FineTuner(model, task), data
 
 

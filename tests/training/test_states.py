@@ -33,7 +33,7 @@ def compiled_models(config):
     task = Classification(["a", "b"])
     model = build_model(config, "classifier", 2)
     yield compiled(FineTuner(model, task), model)
-    tuner = FineTuner(model, task, AdversarialRegularizer(model, task.outputs, 1.0))
+    tuner = FineTuner(model, task, AdversarialRegularizer(model, task.kind, 1.0))
     yield compiled(tuner, model)
     student = build_model(config, "classifier", 2, hidden_states=True)
     terms = logits(student, student, task, hidden_state_weight=0.1)

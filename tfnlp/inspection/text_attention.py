@@ -16,7 +16,7 @@ from tfnlp.inspection.internals import token_texts
 from tfnlp.inspection.position_tables import position_tables
 from tfnlp.layers import DecoderBlock, DisentangledAttention, RelativeAttention
 from tfnlp.layers.attention.base_attention import BaseAttention
-from tfnlp.models import config_of, max_positions
+from tfnlp.models import config_of, max_positions, reads_choices
 from tfnlp.models.text_model import submodel
 from tfnlp.text import with_target
 from tfnlp.utils.errors import InputError
@@ -170,7 +170,7 @@ def _inputs(model, tokenizer, text, pair):
             "one."
         )
     inputs = {name: inputs[name] for name in model.input if name in inputs}
-    if model.head == "chooser":
+    if reads_choices(model):
         inputs = {name: x[:, None] for name, x in inputs.items()}
     if model.head == "permutation_lm":
         # A fixed order, in which every token is predicted.

@@ -113,9 +113,31 @@ def token_axes(model, output, tensor):
     Returns:
         A tuple of numbers; none for a chooser's logits, which are of texts to choose from.
     """
-    if output == "logits" and getattr(model, "head", None) == "chooser":
+    if output == "logits" and reads_choices(model):
         return ()
     return tuple(axis for axis, size in enumerate(tensor.shape) if axis and size is None)
+
+
+def reads_choices(model):
+    """Return whether the inputs of a model are (B, choices, L), those of a chooser."""
+    return getattr(model, "head", None) == "chooser"
+
+
+def num_classes(model):
+    """Return the number of classes of a model's head; None for a head without."""
+    counted = model.head in ("classifier", "tagger")
+    return model.output["logits"].shape[-1] if counted else None
+
+
+def output_bias(model):
+    """Return the bias of a classifier's logits; None for one without."""
+    return model.get_layer("classifier").bias
+
+
+def reads_pooled_states(path, head):
+    """Return whether a weight computes, or reads, the pooled vector of a text."""
+    layer = path.partition("/")[0]
+    return layer == "pooler" or (layer == "classifier" and head in ("classifier", "chooser"))
 
 
 def max_positions(model):

@@ -6,12 +6,13 @@
 import dataclasses
 
 import numpy as np
-from scipy.special import softmax
 
 from tfnlp.checkpoints import load_model, read_head, read_labels, read_task_settings
+from tfnlp.functional.links import LINKS
 from tfnlp.knowledge import load_entity_tokenizer
-from tfnlp.models import check_vocabulary
-from tfnlp.pipelines.pipeline import PIPELINES, pipeline_of
+from tfnlp.models import check_vocabulary, num_classes, reads_choices
+from tfnlp.pipelines.pipeline import pipeline_of
+from tfnlp.tasks.kinds import kind_of, kind_of_head
 from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.inference import predictor
 from tfnlp.utils.errors import InputError, unknown_name
@@ -19,8 +20,6 @@ from tfnlp.utils.errors import InputError, unknown_name
 # Default maximum length; longer inputs are read in windows, or truncated.
 LONGEST = 512
 POOLINGS = ("mean", "first")
-# Model outputs of kinds that do not use logits.
-OUTPUTS = {"answerer": ("start_logits", "end_logits"), "embedder": ("sequence_output",)}
 
 
 class KerasBackend:
@@ -48,24 +47,25 @@ class KerasBackend:
         check_vocabulary(tokenizer, model)
         if pooling not in (None, *POOLINGS):
             raise unknown_name("pooling", pooling, POOLINGS)
-        self.kind = model_kind(model, pooling)
+        self.kind = kind_of(model, pooling)
         self.tokenizer = tokenizer
         self.labels = labels
-        if labels is None and self.kind in ("classifier", "tagger"):
-            self.labels = [f"LABEL_{i}" for i in range(model.output["logits"].shape[-1])]
+        if labels is None and self.kind.labelled:
+            self.labels = [f"LABEL_{i}" for i in range(num_classes(model))]
         self.settings = settings or {}
         positions = model.text_config.max_length or LONGEST
         self.max_length = self.settings.get("max_length", min(positions, LONGEST))
         self.batch_size = batch_size
         self.pooling = pooling
-        self._predict = predictor(model, OUTPUTS.get(self.kind, ("logits",)))
+        self._predict = predictor(model, self.kind.reads)
+        self._by_ending = reads_choices(model)
 
     def run(self, encodings):
         """Return the outputs for each encoding, {name: array}, named as in an exported file."""
         rows = Encodings.from_list(encodings)
         if not len(rows):
             return []
-        if self.kind == "chooser":  # score endings separately, to allow any number
+        if self._by_ending:  # score endings separately, to allow any number
             rows = dataclasses.replace(rows, choices=1)
         pad = self.tokenizer.pad_token_id
         outputs = self._predict(LengthBatches(rows, self.batch_size, pad_token_id=pad))
@@ -76,28 +76,22 @@ class KerasBackend:
 
     def _as_exported(self, outputs):
         """Convert the model's outputs for one encoding to those of an exported file."""
-        if self.kind == "answerer":
-            return outputs
-        if self.kind == "embedder":
+        if self.pooling is not None:
             return {"embedding": pool(outputs["sequence_output"], self.pooling)}
-        if self.kind in ("classifier", "tagger"):
-            return {"probability": softmax(outputs["logits"], -1)}
-        return {"score": outputs["logits"]}
+        return file_outputs(self.kind, outputs)
+
+
+def file_outputs(kind, outputs):
+    """Return the outputs of an exported file, {name: values}, from those of a model's head."""
+    if "probability" in kind.outputs:
+        return {"probability": LINKS[kind.link].probability(outputs["logits"])}
+    return dict(zip(kind.outputs, (outputs[name] for name in kind.reads), strict=True))
 
 
 def pool(states, pooling):
     """Pool states (L, D) to a vector (D,) of length 1; of zeros if there are no states."""
     vector = (states[:1] if pooling == "first" else states).sum(0)
     return vector / max(np.linalg.norm(vector), 1e-12)
-
-
-def model_kind(model, pooling=None):
-    """Return the task kind of a model: its head's, "scorer" for one number, or "embedder"."""
-    if pooling is not None:
-        return "embedder"
-    if model.head == "classifier" and model.output["logits"].shape[-1] == 1:
-        return "scorer"
-    return model.head
 
 
 def load_runner(folder, batch_size=32):
@@ -114,17 +108,13 @@ def load_runner(folder, batch_size=32):
 
 
 def read_kind(folder):
-    """Return the task kind of a folder's model, a key of `PIPELINES`.
+    """Return the `Kind` of a folder's model.
 
     Raises:
         InputError: if its head has no task.
     """
-    head, labels = read_head(folder), read_labels(folder)
-    if head == "classifier" and labels is not None and len(labels) == 1:
-        return "scorer"
-    if head not in PIPELINES:
-        raise InputError(
-            f"{folder} holds a model with the head {head!r}, which gives no answers to texts; "
-            f"fine-tune it first, to one of {', '.join(k for k in PIPELINES if k != 'embedder')}."
-        )
-    return head
+    labels = read_labels(folder)
+    try:
+        return kind_of_head(read_head(folder), None if labels is None else len(labels))
+    except InputError as e:
+        raise InputError(f"{folder}: {e}") from None

@@ -4,7 +4,7 @@ A pipeline is one task. It encodes texts, lets a backend run the model, and deco
 The backend is `tfnlp.pipelines.keras_backend.KerasBackend` for a Keras model, or
 `distill.runtime.litert_backend.LiteRtBackend` for an exported file. It provides
 
-- `kind`: of the task, a key of `PIPELINES`;
+- `kind`: of the model, a `tfnlp.tasks.kinds.Kind` or its name, a key of `PIPELINES`;
 - `tokenizer`, `max_length` and, for a classifier or tagger, `labels` of the model;
 - `settings`: a dict of the training settings, which may be empty;
 - `run(encodings)`: a list of {name: array without batch axis}, one for each encoding.
@@ -18,6 +18,7 @@ import dataclasses
 
 import numpy as np
 
+from tfnlp.tasks.kinds import ANSWERER, CHOOSER, CLASSIFIER, EMBEDDER, SCORER, TAGGER
 from tfnlp.text.answers import best_answers
 from tfnlp.text.character_tags import best_characters
 from tfnlp.text.tags import ENTITY_TAG, TaggedText, best_rows, outside
@@ -73,7 +74,7 @@ class Pipeline(abc.ABC):
     kind = None
 
     def __init__(self, backend):
-        if backend.kind != self.kind:
+        if str(backend.kind) != self.kind.name:
             raise InputError(
                 f"The model is of the kind {backend.kind}, and {type(self).__name__} runs the "
                 f"kind {self.kind}; use load_runner, which takes any."
@@ -100,7 +101,7 @@ class Pipeline(abc.ABC):
 class Classifier(Pipeline):
     """Text classifier; reads the output `probability`, (C,)."""
 
-    kind = "classifier"
+    kind = CLASSIFIER
 
     def classify(self, texts, pairs=None):
         """Return the `Classification` of each text, or pair of texts.
@@ -138,7 +139,7 @@ class Tagger(Pipeline):
     quarter of their length.
     """
 
-    kind = "tagger"
+    kind = TAGGER
 
     def tag(self, sentences):
         """Return the (word, tag) pairs of each sentence, a list of lists.
@@ -235,7 +236,7 @@ class Answerer(Pipeline):
     `stride`, if it has them.
     """
 
-    kind = "answerer"
+    kind = ANSWERER
 
     def answer(self, question, context, null_answers=None, count=1):
         """Return the best `tfnlp.text.answers.Answer`s to a question, best first.
@@ -280,7 +281,7 @@ class Answerer(Pipeline):
 class Scorer(Pipeline):
     """Text regression; reads the output `score`, (1,)."""
 
-    kind = "scorer"
+    kind = SCORER
 
     def score(self, texts, pairs=None):
         """Return the score of each text or pair, a list of floats, as in `Classifier.classify`."""
@@ -295,7 +296,7 @@ class Scorer(Pipeline):
 class Chooser(Pipeline):
     """Multiple choice; reads the output `score`, (1,), of a prompt with each ending."""
 
-    kind = "chooser"
+    kind = CHOOSER
 
     def choose(self, prompt, endings):
         """Return the `Choice` of the most probable ending of a prompt, from a list of strings."""
@@ -341,7 +342,7 @@ class Chooser(Pipeline):
 class Embedder(Pipeline):
     """Text embeddings; reads the output `embedding`, (D,), of length 1."""
 
-    kind = "embedder"
+    kind = EMBEDDER
 
     def embed(self, texts, pairs=None):
         """Return the embedding of each text, or pair of texts.
@@ -362,9 +363,10 @@ class Embedder(Pipeline):
         return self.embed(texts, second_texts)
 
 
-PIPELINES = {task.kind: task for task in (Classifier, Tagger, Answerer, Scorer, Chooser, Embedder)}
+_PIPELINES = (Classifier, Tagger, Answerer, Scorer, Chooser, Embedder)
+PIPELINES = {cls.kind.name: cls for cls in _PIPELINES}
 
 
 def pipeline_of(backend):
     """Return the pipeline of a backend's task."""
-    return PIPELINES[backend.kind](backend)
+    return PIPELINES[str(backend.kind)](backend)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tfnlp import baselines
+from tfnlp.tasks.kinds import CLASSIFIER
 from tfnlp.tasks.task import Task
 from tfnlp.text.readers import check_label_names, check_positive_label
 from tfnlp.utils.errors import unknown_name
@@ -26,7 +27,7 @@ class Classification(Task):
             `positive_label`, or an unavailable `monitor`.
     """
 
-    head = "classifier"
+    kind = CLASSIFIER
 
     def __init__(self, label_names, monitor="accuracy", positive_label=None, linear=False):
         check_label_names(label_names, least=2)

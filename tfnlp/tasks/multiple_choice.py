@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 
+from tfnlp.tasks.kinds import CHOOSER
 from tfnlp.tasks.task import Task
 from tfnlp.text.readers import read_columns, read_header
 from tfnlp.utils.errors import InputError
@@ -84,7 +85,7 @@ def _numbered_columns(path, header):
 class MultipleChoice(Task):
     """Multiple choice: select the ending of a prompt (Devlin et al. 2019, section 4.4)."""
 
-    head = "chooser"
+    kind = CHOOSER
 
     def encode(self, tokenizer, examples, max_length):
         count = len(examples.endings[0])

@@ -10,6 +10,7 @@ import numpy as np
 from absl import logging
 
 import tfnlp
+from tfnlp.tasks.kinds import ANSWERER
 from tfnlp.tasks.task import Task
 from tfnlp.text.answers import answer_places, best_answers
 from tfnlp.text.readers import read_json_data
@@ -111,8 +112,7 @@ class QuestionAnswering(Task):
             most half a window. The number of cut questions is logged.
     """
 
-    head = "answerer"
-    outputs = ("start_logits", "end_logits")
+    kind = ANSWERER
     monitor = "f1"
 
     def __init__(self, stride=64, null_answers=False, max_question_length=MAX_QUESTION_LENGTH):
@@ -145,7 +145,7 @@ class QuestionAnswering(Task):
     def loss(self, labels, outputs, sample_weight=None):
         start, end = (
             tfnlp.weighted_losses.cross_entropy(labels[:, i], outputs[name], sample_weight)
-            for i, name in enumerate(self.outputs)
+            for i, name in enumerate(self.kind.reads)
         )
         return (start + end) / 2
 
@@ -156,7 +156,7 @@ class QuestionAnswering(Task):
             For each question a list of at most `count` `Answer`s. With `null_answers` the empty
             answer is a candidate.
         """
-        logits = (outputs[name] for name in self.outputs)
+        logits = (outputs[name] for name in self.kind.reads)
         return best_answers(encodings, *logits, examples.contexts, self.null_answers, count=count)
 
     def decode(self, examples, encodings, outputs):

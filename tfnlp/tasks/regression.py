@@ -7,6 +7,8 @@ import numpy as np
 from scipy import stats
 
 import tfnlp
+from tfnlp.models import output_bias
+from tfnlp.tasks.kinds import SCORER
 from tfnlp.tasks.task import Task
 from tfnlp.text.readers import Examples, as_number, read_columns
 from tfnlp.utils.errors import InputError
@@ -48,8 +50,8 @@ class Regression(Task):
         monitor: "pearson" or "spearman", the correlations that STS-B uses.
     """
 
-    head = "classifier"
-    num_classes = 1
+    kind = SCORER
+    num_classes = SCORER.num_classes
     label_names = ("score",)
 
     def __init__(self, monitor="pearson"):
@@ -61,7 +63,7 @@ class Regression(Task):
         Otherwise a short training spends its steps on the way there from 0. A bias of exactly 0
         counts as new. Heads without a bias (GPT's) stay unchanged.
         """
-        bias = model.get_layer("classifier").bias
+        bias = output_bias(model)
         if bias is not None and not np.asarray(bias).any():
             bias.assign([np.mean(examples.labels)])
 

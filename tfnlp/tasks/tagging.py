@@ -9,6 +9,7 @@ from seqeval.metrics import sequence_labeling
 from seqeval.scheme import IOB2
 from sklearn.metrics import f1_score
 
+from tfnlp.tasks.kinds import TAGGER
 from tfnlp.tasks.tagged_files import BIO_TAG, TaggedSentences, check_unit, read_tagged, tag_names
 from tfnlp.tasks.task import Task
 from tfnlp.text.batches import IGNORED
@@ -48,7 +49,7 @@ class Tagging(Task):
             outside BIO for characters.
     """
 
-    head = "tagger"
+    kind = TAGGER
 
     def __init__(self, label_names, stride=32, unit="word", splitter=None):
         check_label_names(label_names, least=2)

@@ -9,18 +9,18 @@ class Task(abc.ABC):
     """A fine-tuning task: how examples are encoded, and how outputs are scored.
 
     Attributes:
-        head: the head of its models, as in `build_model`.
+        kind: the `tfnlp.tasks.kinds.Kind` of its models: their head and outputs, and the link
+            from these to answers.
         num_classes: the number of classes of the head; None where the head has no classes.
         label_names: the names of the classes; None where there are none.
         settings: a dict of how texts are read, which is stored in the model's folder; or None.
-        outputs: the names of the model outputs that it reads.
         monitor: the metric that selects the best epoch, the larger the better.
     """
 
+    kind = None
     num_classes = None
     label_names = None
     settings = None
-    outputs = ("logits",)
     monitor = "accuracy"
 
     def initialise_head(self, model, examples):  # noqa: B027
@@ -45,7 +45,7 @@ class Task(abc.ABC):
         Args:
             examples: the examples, with or without labels.
             encodings: the result of `encode`.
-            outputs: {name: the output of each encoding, a list}, for the names in `outputs`.
+            outputs: {name: the output of each encoding, a list}, for the names in `kind.reads`.
         """
 
     def score(self, examples, encodings, outputs):

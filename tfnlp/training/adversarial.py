@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from tfnlp.functional.links import LINKS
 from tfnlp.models import submodel
 from tfnlp.training.strategy import replica_rows
 from tfnlp.weighted_losses import weighted_mean
@@ -32,7 +33,7 @@ class AdversarialRegularizer:
 
     Args:
         model: from `tfnlp.models.build_model`.
-        outputs: the names of the outputs to compare.
+        kind: the `tfnlp.tasks.kinds.Kind` of the model, whose outputs are compared by its link.
         weight: of the loss in a training.
         step_size: of the gradient step, in standard deviations of an embedding. The release's,
             the default, makes a loss of 0.00002 beside a cross-entropy of 0.29; 0.5 one to see.
@@ -40,12 +41,12 @@ class AdversarialRegularizer:
         seed: of the random start.
     """
 
-    def __init__(self, model, outputs, weight, step_size=1e-4, start=1e-2, seed=0):
+    def __init__(self, model, kind, weight, step_size=1e-4, start=1e-2, seed=0):
         # Transformer-XL's layer also returns its tables.
         x = keras.tree.flatten(model.get_layer("embeddings").output)[0]
         self.embed = keras.Model(model.input, x)
-        self.rest = submodel([x, model.input], {key: model.output[key] for key in outputs})
-        self.regression = model.output[outputs[0]].shape[-1] == 1
+        self.rest = submodel([x, model.input], {key: model.output[key] for key in kind.reads})
+        self.link = LINKS[kind.link]
         self.weight = weight
         self.step_size = step_size
         self.start = start
@@ -125,16 +126,11 @@ class AdversarialRegularizer:
         return sum(losses) / len(losses)
 
     def _one_divergence(self, a, b, inputs, sample_weight):
-        a, b = ops.cast(a, "float32"), ops.cast(b, "float32")
-        if self.regression:
-            return weighted_mean(ops.square(a - b)[:, 0], sample_weight)
-        log_a, log_b = ops.log_softmax(a), ops.log_softmax(b)
-        # KL(b, a) + KL(a, b), with the gradient of the release's two cross-entropies, each towards
-        # a fixed target. Unlike these cross-entropies, the value is 0 where both agree.
-        distance = ops.stop_gradient(ops.exp(log_b) - ops.exp(log_a))
-        both = ops.sum(distance * (log_b - log_a), axis=-1)  # (B,) or (B, L)
+        mask = inputs.get("padding_mask")
+        a, b = (self.link.without_padding(ops.cast(x, "float32"), mask) for x in (a, b))
+        both = self.link.symmetric(a, b)  # (B,) or (B, L)
         by_token = len(both.shape) == 2
-        return weighted_mean(both, inputs["padding_mask"] if by_token else None, sample_weight)
+        return weighted_mean(both, mask if by_token else None, sample_weight)
 
 
 def _by_example(factor, values):

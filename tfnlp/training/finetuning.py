@@ -111,7 +111,7 @@ class FineTuning(Experiment):
 
     def evaluate(self):
         """Return scores of the best epoch, baselines and the figures of a compressor."""
-        head, classes = self.task.head, self.task.num_classes
+        head, classes = self.task.kind.head, self.task.num_classes
         best = load_model(self.run.best, head, classes, block_size=self.model.block_size)
         splits = self.data.parts()
         return {
@@ -197,7 +197,7 @@ def _warn_of_unknown(tokenizer, token_ids):
 def check_varied(task, train):
     """Raise an InputError if all labels or tags of the training examples are one."""
     labels = {*task.answers(train, [])[0]}
-    if len(labels) == 1 and task.head != "chooser":  # whose labels are places
+    if len(labels) == 1 and task.label_names:  # others are places
         raise InputError(
             f"All examples of `train` have the label {labels.pop()!r}, so that there is nothing "
             "to tell apart; give examples of others too."
@@ -220,7 +220,7 @@ def score_splits(model, task, splits, batches):
     too.
     """
     figures = {"parameters": count_parameters(model)}
-    predict = predictor(model, task.outputs)
+    predict = predictor(model, task.kind.reads)
     for name, split in batches.items():
         if name == "train":
             continue
@@ -266,8 +266,8 @@ def write_n_best(task, run_folder, examples, max_length, count=5, block_size=Non
     best = pathlib.Path(run_folder) / "best"
     tokenizer = load_tokenizer(best)
     batches = encode_batches(task, tokenizer, examples, max_length, 32)
-    model = load_model(best, task.head, block_size=block_size)
-    outputs = predict_batches(model, batches, task.outputs)
+    model = load_model(best, task.kind.head, block_size=block_size)
+    outputs = predict_batches(model, batches, task.kind.reads)
     answers = task.n_best(examples, batches.encodings, outputs, count)
     write_json(
         pathlib.Path(run_folder) / "n_best.json",

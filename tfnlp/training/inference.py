@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from tfnlp.models import check_lengths, token_axes
+from tfnlp.models import check_lengths, reads_choices, token_axes
 from tfnlp.text import LengthBatches
 from tfnlp.weighted_losses import entry_count
 
@@ -47,7 +47,7 @@ def predict(
             len(encodings),
             max_length,
         )
-    if getattr(model, "head", None) == "chooser":  # score each ending separately
+    if reads_choices(model):  # score each ending separately
         encodings = dataclasses.replace(encodings, choices=1)
     batches = LengthBatches(encodings, batch_size, pad_token_id=tokenizer.pad_token_id)
     rows_by_output = predict_batches(model, batches, outputs)
@@ -127,14 +127,14 @@ def evaluator(model, task, signature):
 
     @tf.function(input_signature=[input_signature(model), signature[1]])
     def forward(inputs, labels):
-        outputs = _outputs(model, inputs, task.outputs)
+        outputs = _outputs(model, inputs, task.kind.reads)
         loss = task.loss(labels, outputs)
         rows = tf.shape(tf.nest.flatten(inputs)[0])[0]
         return outputs, loss, tf.cast(entry_count(loss, rows), "float32")
 
     def run(batches):
         check_lengths(batches, model)
-        results = {key: [None] * len(batches.encodings) for key in task.outputs}
+        results = {key: [None] * len(batches.encodings) for key in task.kind.reads}
         total = weight = 0.0
         for indices in batches.batch_indices():
             outputs, loss, entries = forward(*batches.batch(indices))
@@ -172,7 +172,7 @@ def _keep_rows(model, results, outputs, indices, lengths):
 def _rows(model, name, tensor, value, lengths):
     """Yield the rows of a batch's texts, each without padding."""
     value, axes = value.numpy(), token_axes(model, name, tensor)
-    if getattr(model, "head", None) == "chooser" and name != "logits":
+    if reads_choices(model) and name != "logits":
         value = value.reshape(len(lengths), -1, *value.shape[1:])
         axes = [axis + 1 for axis in axes]
     places = [slice(None)] * (value.ndim - 1)

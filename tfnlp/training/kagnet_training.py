@@ -12,6 +12,7 @@ import numpy as np
 from tfnlp.checkpoints import load_model, read_task_settings
 from tfnlp.knowledge.schema_graphs import SchemaGraphs
 from tfnlp.models import build_kagnet
+from tfnlp.tasks.kinds import CHOOSER
 from tfnlp.tasks.multiple_choice import Choices
 from tfnlp.text import load_tokenizer
 from tfnlp.training.inference import predict
@@ -43,7 +44,7 @@ class ChoiceReader:
     """
 
     def __init__(self, chooser_dir, schema_graphs: SchemaGraphs):
-        self.chooser = load_model(chooser_dir, "chooser")
+        self.chooser = load_model(chooser_dir, CHOOSER.head)
         self.tokenizer = load_tokenizer(chooser_dir)
         self.max_length = read_task_settings(chooser_dir).get("max_length")
         self.schema_graphs = schema_graphs

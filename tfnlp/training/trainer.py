@@ -144,7 +144,7 @@ class FineTuner(Trainer):
         if training and self.regularizer is not None:
             self.regularizer.keep_draws()
         outputs = self.model(inputs, training=training)
-        return {key: outputs[key] for key in self.task.outputs}
+        return {key: outputs[key] for key in self.task.kind.reads}
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         loss = self.task.loss(y, y_pred, sample_weight)

@@ -201,7 +201,7 @@ def test_other_tokenizers_travel_in_the_file(tmp_path):
 
 def test_heads_without_an_export_are_named(tokenizer, tmp_path):
     model = build_model(config_of("bert", tokenizer), "masked_lm")
-    with pytest.raises(InputError, match="'masked_lm' has no export"):
+    with pytest.raises(InputError, match="'masked_lm' gives no answers"):
         export_tflite(model, tmp_path / "m", tokenizer)
     save_model(model, tmp_path / "folder")
     assert read_head(tmp_path / "folder") == "masked_lm"

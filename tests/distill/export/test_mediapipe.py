@@ -21,7 +21,6 @@ from flatbuffers.table import Table
 
 from distill.export.character_rules import CODE_POINTS
 from distill.export.conversion import to_tflite
-from distill.export.file_kinds import KINDS
 from distill.export.length_signatures import signatures
 from distill.export.mediapipe import (
     differing_characters,
@@ -36,6 +35,7 @@ from distill.runtime import TextClassifier, TextEmbedder
 from distill.runtime.associated_files import SENTENCEPIECE_FILE
 from tests.distill.expected import keras_outputs, padded_inputs
 from tfnlp.models import AlbertConfig, build_model
+from tfnlp.tasks.kinds import TAGGER, TEXT_KINDS
 from tfnlp.text import UnigramTokenizer, WordPieceTokenizer, train_unigram
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -108,7 +108,7 @@ def test_the_document_names_what_is_in_a_file(files):
         for kinds, row in table
         for kind in kinds.split(", ")
     }
-    assert said == {name: set(kind.outputs) for name, kind in KINDS.items()}
+    assert said == {kind.name: set(kind.outputs) for kind in TEXT_KINDS}
     # What the code of apps calls tensors and signatures.
     litert = DOCUMENT[DOCUMENT.index("## LiteRT") : DOCUMENT.index("## Text into ids")]
     for language, key in (("kotlin", "run_32"), ("swift", "run")):
@@ -130,9 +130,7 @@ def test_the_document_reads_and_tags_by_the_names_in_a_file(files):
         settings = json.loads(archive.read("tokenizer_config.json"))
     for name in ("do_lower_case", "strip_accents", "tokenize_chinese_chars"):
         assert name in settings and f"`{name}`" in section
-    assert quoted(tag) == {"probability", "run_32"} and set(KINDS["tagger"].outputs) == {
-        "probability"
-    }
+    assert quoted(tag) == {"probability", "run_32"} and set(TAGGER.outputs) == {"probability"}
 
 
 def test_the_documents_command_has_flags_of_the_recipe():

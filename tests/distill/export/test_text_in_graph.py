@@ -15,6 +15,7 @@ from distill.export.tflite import export_tflite
 from distill.runtime import StringClassifier, load_runner
 from tests.distill.expected import keras_probabilities
 from tfnlp.models import build_model
+from tfnlp.tasks.kinds import CLASSIFIER, TAGGER
 from tfnlp.text import WordPieceTokenizer, train_unigram
 from tfnlp.utils.errors import InputError
 
@@ -78,9 +79,9 @@ def test_the_graph_reads_every_character_as_the_tokenizer(settings):
 
 def test_models_that_cannot_take_strings_are_refused(tokenizer):
     for arguments, message in (
-        (("tagger", tokenizer, []), "is for classifiers, and the file is a tagger's"),
-        (("classifier", tokenizer, [8]), "has no fixed lengths"),
-        (("classifier", train_unigram(["a film"], 30), []), "needs WordPiece"),
+        ((TAGGER, tokenizer, []), "is for classifiers, and the file is a tagger's"),
+        ((CLASSIFIER, tokenizer, [8]), "has no fixed lengths"),
+        ((CLASSIFIER, train_unigram(["a film"], 30), []), "needs WordPiece"),
     ):
         with pytest.raises(InputError, match=message):
             text_in_graph.check_text_input(*arguments)

@@ -116,7 +116,7 @@ def test_losses_are_those_of_loops_and_cached_outputs_give_them_too(name, tiny_c
     )
     small = dataclasses.replace(config, num_layers=1, num_heads=2, hidden_dim=16)
     teacher, student = (
-        build_model(c, task.head, task.num_classes, hidden_states=True, attention_scores=True)
+        build_model(c, task.kind.head, task.num_classes, hidden_states=True, attention_scores=True)
         for c in (config, small)
     )
     terms = logits(teacher, student, task, [1], TEMPERATURE, **WEIGHTS)

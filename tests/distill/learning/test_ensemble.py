@@ -45,7 +45,7 @@ def mean_error(name, teachers, student, i, n, labels, weights=None):
 def test_soft_labels_are_the_mean_of_the_teachers(name, small_config, tmp_path):
     task = TASKS[name]
     first, second, student = (
-        build_model(small_config, task.head, task.num_classes) for _ in range(3)
+        build_model(small_config, task.kind.head, task.num_classes) for _ in range(3)
     )
     teacher, batches = Teacher([first, second], None, task), make_batches(name, 28)
     terms = soft_label_terms(task, TEMPERATURE)

@@ -13,6 +13,7 @@ from distill.reports import Columns, Inputs, pareto_frontier, task_of
 from distill.reports.latency import benchmark_file, print_benchmark
 from distill.reports.pareto_frontier import Candidate, find_candidates, name_candidates, pareto
 from distill.runtime import load_runner
+from tfnlp.tasks.kinds import SCORER, TAGGER
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.seed_statistics import Estimate
 
@@ -49,7 +50,7 @@ def test_scores_that_are_not_numbers_are_refused(tmp_path, monkeypatch):
 class Numbers:
     """A runner of a scorer that says the numbers it is given."""
 
-    kind, labels, settings = "scorer", None, {}
+    kind, labels, settings = SCORER, None, {}
 
     def __init__(self, numbers):
         self.numbers = numbers
@@ -77,7 +78,7 @@ def test_a_scorer_agrees_with_its_teacher_by_their_correlation(tmp_path, monkeyp
     assert agreement(Numbers(others)) == pytest.approx(expected)
     assert agreement(Numbers([1.0] * 4)) == 0
     tagger = Numbers(others)
-    tagger.kind = "tagger"
+    tagger.kind = TAGGER
     message = f"The `teacher` is of the kind tagger, and {path} of the kind scorer; give a"
     with pytest.raises(InputError, match=message):
         agreement(tagger)

@@ -61,7 +61,7 @@ def test_a_folder_and_its_file_predict_the_same(kind, folders, files, tmp_path, 
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     runners = load_runner(folders[kind], batch_size=2), load_file(files[kind])
-    assert [runner.kind for runner in runners] == [kind, kind]
+    assert [runner.kind.name for runner in runners] == [kind, kind]
     assert runners[0].max_length == runners[1].max_length == 24
     inputs = prediction_task(kind, runners[0].labels).read(path)
     found = [predict_inputs(runner, inputs) for runner in runners]

@@ -16,7 +16,8 @@ from distill.runtime import (
     TokenTagger,
     load_runner,
 )
-from distill.runtime.associated_files import RUNNERS, add_files
+from distill.runtime.associated_files import add_files
+from tfnlp.tasks.kinds import KINDS
 from tfnlp.utils.errors import InputError
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -38,6 +39,7 @@ def run(code, *arguments, folder=ROOT):
 FLIP_BYTES = """
 import json, pathlib, sys
 from distill.runtime import TextClassifier
+from tfnlp.tasks.kinds import KINDS
 from tfnlp.utils.errors import InputError
 
 path, places = pathlib.Path(sys.argv[1]), json.loads(sys.argv[2])
@@ -115,6 +117,6 @@ def test_files_of_other_programs_and_kinds_are_refused(files, tmp_path):
         ("classifier", TextGenerator),
         ("answerer", TokenTagger),
     ):
-        said = f"is of the kind {kind}; use distill.runtime.{RUNNERS[kind]}"
+        said = f"is of the kind {kind}; use distill.runtime.{KINDS[kind].runner}"
         with pytest.raises(InputError, match=said):
             runner(files[kind])

@@ -1,9 +1,9 @@
-"""Kinds of files, by the model."""
+"""Which models are exported, as what."""
 
 import keras
 import pytest
 
-from distill.export.file_kinds import kind_of
+from distill.export.file_outputs import kind_of_file
 from tfnlp.layers import TextEmbedding
 from tfnlp.models import ElmoConfig, TransformerXLConfig, build_model
 from tfnlp.utils.errors import InputError
@@ -41,7 +41,7 @@ def with_memory(config):
         (
             build_model,
             None,
-            r"the head None has no export; give `pooling`, such as pooling='mean'",
+            r"the head None gives no answers .* give `pooling`",
         ),
         (build_model, "last", "^pooling=last is unknown; use one of mean, first"),
         (
@@ -59,4 +59,4 @@ def with_memory(config):
 )
 def test_models_without_an_export_are_refused(make, pooling, message, tiny_config):
     with pytest.raises(InputError, match=message):
-        kind_of(make(tiny_config), pooling)
+        kind_of_file(make(tiny_config), pooling)

@@ -1,0 +1,67 @@
+"""The record of each kind of models is the one place that says what it is."""
+
+import ast
+import pathlib
+
+import pytest
+
+from distill import runtime
+from distill.reports.prediction_tasks import TASKS
+from tfnlp import tasks
+from tfnlp.functional.links import LINKS
+from tfnlp.pipelines import PIPELINES
+from tfnlp.tasks.kinds import KINDS, TASK_HEADS, TEXT_KINDS, kind_of_head
+from tfnlp.utils.errors import InputError
+
+ROOT = pathlib.Path(__file__).parents[2]
+# What builds heads, maps their weights, and says what is what.
+PLACES = ("tfnlp/configs/", "tfnlp/models/", "tfnlp/checkpoints/", "tfnlp/tasks/kinds.py")
+
+
+def test_no_other_place_names_a_kind():
+    """But for a layer or an argument that is called like one."""
+    places, names = [], [*TASK_HEADS, *KINDS]
+    for package in ("tfnlp", "distill", "recipes"):
+        for path in (ROOT / package).rglob("*.py"):
+            name = path.relative_to(ROOT).as_posix()
+            code = path.read_text(encoding="utf-8")
+            if name.startswith(PLACES) or not any(f'"{kind}"' in code for kind in names):
+                continue
+            values = (getattr(node, "value", None) for node in ast.walk(ast.parse(code)))
+            places += [(name, value) for value in values if value in names]
+    # Two models of ELECTRA, and an argument.
+    assert {place for place in places if place[1] != "generator"} == {
+        ("tfnlp/baselines/linear_classifiers.py", "classifier")
+    }
+
+
+def test_each_kind_is_run_decoded_and_reported():
+    names = {kind.name for kind in TEXT_KINDS}
+    assert set(PIPELINES) == names
+    assert set(TASKS) == names | {"string classifier"}
+    for kind in KINDS.values():
+        assert callable(getattr(runtime, kind.runner))
+        assert kind.link is None or kind.link in LINKS
+    classes = tasks.Classification, tasks.Regression, tasks.Tagging
+    classes += tasks.QuestionAnswering, tasks.MultipleChoice
+    assert {task.kind for task in classes} == {kind for kind in TEXT_KINDS if kind.head}
+
+
+@pytest.mark.parametrize(
+    ("head", "classes", "pooled", "kind"),
+    [
+        ("classifier", 2, False, "classifier"),
+        ("classifier", 1, False, "scorer"),
+        ("tagger", 1, False, "tagger"),
+        ("chooser", None, False, "chooser"),
+        ("masked_lm", 9, True, "embedder"),
+    ],
+)
+def test_a_head_and_its_classes_say_the_kind(head, classes, pooled, kind):
+    assert kind_of_head(head, classes, pooled) is KINDS[kind]
+
+
+@pytest.mark.parametrize("head", [None, "masked_lm"])
+def test_a_head_without_answers_is_named(head):
+    with pytest.raises(InputError, match=f"head {head!r} gives no answers"):
+        kind_of_head(head)

@@ -1,0 +1,154 @@
+"""Kinds of models that answer texts: what each reads, gives and is run by, a record for each.
+
+Needs neither TensorFlow nor Keras, as it is read on devices too.
+"""
+
+import dataclasses
+
+from tfnlp.utils.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Kind:
+    """Kind of models.
+
+    Args:
+        name: as files keep it.
+        head: of its models, as in `build_model`; None for the states alone.
+        link: from the head's outputs to answers, a key of `tfnlp.functional.links.LINKS`; None
+            where the outputs are no logits.
+        runner: the name in `distill.runtime` of what runs a file.
+        description: of a file, in which {text} is what it reads and {labels} its classes.
+        outputs: {name: description} of a file's outputs, in the order of `reads`.
+        reads: the names of the model's outputs that they come from.
+        num_classes: of the head, where that tells the kind from another with the same head.
+        by_token: whether outputs are by token, rather than by text.
+        labelled: whether the head's outputs have names.
+        pairs: whether it always or never reads pairs of texts; None where the training decides.
+        reads_ids: whether a file takes the ids of a text.
+        in_mediapipe: whether MediaPipe has a task for it.
+    """
+
+    name: str
+    head: str | None
+    link: str | None
+    runner: str
+    description: str = ""
+    outputs: dict = dataclasses.field(default_factory=dict)
+    reads: tuple = ("logits",)
+    num_classes: int | None = None
+    by_token: bool = False
+    labelled: bool = False
+    pairs: bool | None = None
+    reads_ids: bool = True
+    in_mediapipe: bool = False
+
+    def __str__(self):
+        return self.name
+
+
+CLASSIFIER = Kind(
+    "classifier",
+    head="classifier",
+    link="softmax",
+    runner="TextClassifier",
+    description="Classifies {text} as one of: {labels}.",
+    outputs={"probability": "The probability of each class."},
+    labelled=True,
+    in_mediapipe=True,
+)
+SCORER = Kind(
+    "scorer",
+    head="classifier",
+    link="identity",
+    runner="SentenceScorer",
+    description="Gives {text} a score.",
+    outputs={"score": "The score of the text or pair."},
+    num_classes=1,
+)
+CHOOSER = Kind(
+    "chooser",
+    head="chooser",
+    link="softmax",
+    runner="EndingChooser",
+    description="Gives an ending of a text a score, the best the highest.",
+    outputs={"score": "The score of the second text as the end of the first."},
+    pairs=True,
+)
+TAGGER = Kind(
+    "tagger",
+    head="tagger",
+    link="softmax",
+    runner="TokenTagger",
+    description="Tags words as one of: {labels}.",
+    outputs={"probability": "The probability of each tag at each token."},
+    by_token=True,
+    labelled=True,
+)
+ANSWERER = Kind(
+    "answerer",
+    head="answerer",
+    link="positions",
+    runner="QuestionAnswerer",
+    description="Finds the answer to a question in a text.",
+    outputs={
+        "start_logits": "The logit of an answer that starts at each token.",
+        "end_logits": "The logit of an answer that ends at each token.",
+    },
+    reads=("start_logits", "end_logits"),
+    by_token=True,
+    pairs=True,
+)
+EMBEDDER = Kind(
+    "embedder",
+    head=None,
+    link=None,
+    runner="TextEmbedder",
+    description="Embeds a text as a vector; similar texts have a large dot product.",
+    outputs={"embedding": "The text as a vector of length 1."},
+    reads=("sequence_output",),
+    pairs=False,
+    in_mediapipe=True,
+)
+STRING_CLASSIFIER = dataclasses.replace(
+    CLASSIFIER, name="string classifier", runner="StringClassifier", reads_ids=False
+)
+GENERATOR = Kind("generator", "causal_lm", "softmax", "TextGenerator", reads_ids=False)
+TRANSLATOR = Kind("translator", "sequence_to_sequence", "softmax", "Translator", reads_ids=False)
+
+# Those that a model of texts is exported to, and a pipeline runs.
+TEXT_KINDS = (CLASSIFIER, SCORER, CHOOSER, TAGGER, ANSWERER, EMBEDDER)
+TASK_HEADS = tuple(dict.fromkeys(kind.head for kind in TEXT_KINDS if kind.head))
+KINDS = {kind.name: kind for kind in (*TEXT_KINDS, STRING_CLASSIFIER, GENERATOR, TRANSLATOR)}
+
+
+def kind_of(model, pooling=None):
+    """Return the `Kind` of a model, by its head; of vectors with a `pooling` of its states.
+
+    Raises:
+        InputError: if such models give no answers to texts.
+    """
+    logits = model.output.get("logits")
+    return kind_of_head(model.head, None if logits is None else logits.shape[-1], bool(pooling))
+
+
+def kind_of_head(head, num_classes=None, pooled=False):
+    """Return the `Kind` of a model of texts.
+
+    Args:
+        head: of the model.
+        num_classes: the size of its logits; None where it has none.
+        pooled: whether the answers are its pooled states.
+
+    Raises:
+        InputError: if such models give no answers to texts.
+    """
+    if pooled:
+        return EMBEDDER
+    if head not in TASK_HEADS:
+        raise InputError(
+            f"A model with the head {head!r} gives no answers to texts; fine-tune it to one of "
+            f"{', '.join(TASK_HEADS)}, or give `pooling` for vectors of texts."
+        )
+    kinds = [kind for kind in TEXT_KINDS if kind.head == head]
+    return next((kind for kind in kinds if kind.num_classes == num_classes), kinds[0])
