@@ -1,17 +1,15 @@
 """Flags of the pretraining objectives: for each its settings, which build it."""
 
 import dataclasses
-from typing import ClassVar
 
 from absl import flags
 
 from recipes import dataclass_flags
 from recipes.command_line import group, refuse_beside, refuse_without
-from tfnlp import configs, objectives
+from tfnlp import objectives
 from tfnlp.utils.settings import Settings, setting
 
 FLAGS = flags.FLAGS
-DEBERTAS = ("deberta", "deberta_v2", "deberta_v3")
 PACKING = (
     "Texts of a row: of one document (separate); across documents, which see each other (joined); "
     "or several documents, each of which sees itself alone (masked)."
@@ -46,8 +44,6 @@ class MaskedLM(MaskedUnits):
 
     packing: str = setting("separate", PACKING, choices=("separate", "joined", "masked"))
 
-    families: ClassVar = ("bert", "roberta", "distilbert", "albert", "electra", *DEBERTAS)
-
     def objective(self):
         return super().objective(packing=self.packing)
 
@@ -56,8 +52,6 @@ class MaskedLM(MaskedUnits):
 class NextSentence(MaskedUnits):
     """Settings of next sentence prediction."""
 
-    families: ClassVar = ("bert", "albert")
-
     def objective(self):
         return objectives.NextSentence(masked_lm=super().objective())
 
@@ -65,8 +59,6 @@ class NextSentence(MaskedUnits):
 @dataclasses.dataclass(frozen=True)
 class DenoisingEntities(MaskedUnits):
     """Settings of the denoising entity auto-encoder."""
-
-    families: ClassVar = ("bert",)
 
     def objective(self):
         return objectives.DenoisingEntities(masked_lm=super().objective())
@@ -77,8 +69,6 @@ class SentenceOrder(MaskedUnits):
     """Settings of sentence order prediction, which masks spans."""
 
     masked_units: str = setting("spans", "Unit of masking.", choices=("tokens", "words", "spans"))
-
-    families: ClassVar = ("bert", "albert")
 
     def objective(self):
         return objectives.SentenceOrder(masked_lm=super().objective())
@@ -104,8 +94,6 @@ class ReplacedTokens(Masking):
     )
 
     packing: str = setting("separate", PACKING, choices=("separate", "joined", "masked"))
-
-    families: ClassVar = ("electra", *DEBERTAS)
 
     def objective(self):
         return objectives.ReplacedTokens(
@@ -139,8 +127,6 @@ class PermutationLM(Memory):
     )
     predict_one_in: int = setting(6, "K: one in K tokens is predicted.", low=1)
 
-    families: ClassVar = ("xlnet",)
-
     def objective(self):
         reuse_length = self.memory_length and (self.reuse_length or FLAGS.max_length // 2)
         return objectives.PermutationLM(reuse_length, self.predict_one_in)
@@ -152,8 +138,6 @@ class CausalLM(Memory):
 
     packing: str = setting("joined", PACKING, choices=("joined", "masked"))
 
-    families: ClassVar = ("gpt", "gpt2", "transformer_xl", *configs.CELLS)
-
     def objective(self):
         return objectives.CausalLM(self.memory_length is not None, self.packing)
 
@@ -161,8 +145,6 @@ class CausalLM(Memory):
 @dataclasses.dataclass(frozen=True)
 class BidirectionalLM:
     """Settings of the bidirectional LM objective, which has none."""
-
-    families: ClassVar = ("elmo",)
 
     def objective(self):
         return objectives.BidirectionalLM()

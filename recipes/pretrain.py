@@ -52,6 +52,7 @@ from recipes import (
 from recipes.command_line import flag_text, group, no_effect, read_numbers, refuse_beside
 from tfnlp import checkpoints, configs, objectives, training
 from tfnlp.corpora.shards import read_manifest
+from tfnlp.families import FAMILIES, family_of
 from tfnlp.training.published_settings import PRETRAINING
 from tfnlp.utils.errors import InputError
 
@@ -121,7 +122,7 @@ def check_flags():
     settings = objective_flags.read_settings()
     check_weights()
     if not FLAGS.model_dir:
-        check_family(settings.families)
+        check_family()
         if FLAGS.objective == "denoising_entities" and not FLAGS.entity_vectors:
             raise InputError("objective=denoising_entities needs `entity_vectors` and `graph`.")
     if FLAGS.objective != "denoising_entities":
@@ -165,13 +166,14 @@ def check_weights():
     return weights
 
 
-def check_family(families):
+def check_family():
     """Raise an InputError if a model from scratch does not fit the objective and its settings."""
     config, family = model_flags.scratch_config(), FLAGS.family or FLAGS.size or "bert"
-    if not isinstance(config, tuple(configs.FAMILIES[name] for name in families)):
+    if FLAGS.objective not in family_of(config).objectives:
+        fitting = [f.names for f in FAMILIES.values() if FLAGS.objective in f.objectives]
         raise InputError(
             f"objective={FLAGS.objective} does not fit the family {family}; give family="
-            f"{' or '.join(families)}."
+            f"{' or '.join(itertools.chain(*fitting))}."
         )
     if FLAGS.packing == "masked":
         configs.check_packing(config)

@@ -32,7 +32,7 @@ def test_configs_come_back_from_json():
     for config in configs:
         fields = json.loads(json.dumps(config.get_config()))
         assert type(config).from_config(fields) == config
-    assert {family_name(config) for config in configs} >= {"bert", "debertav2", "recurrent"}
+    assert {family_name(config) for config in configs} >= {"bert", "deberta_v2", "recurrent"}
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,11 @@ import pytest
 from tests.parity.compare import near
 from tests.parity.test_dropout import RATES
 from tfnlp.checkpoints import load_model, save_model
-from tfnlp.checkpoints.family import (
+from tfnlp.checkpoints.checkpoint_map import (
     ACTIVATION_NAMES,
     ACTIVATIONS,
     COMMON_HARMLESS,
-    FAMILIES,
+    MAPS,
     read_fields,
 )
 from tfnlp.functional.activations import get_activation
@@ -214,7 +214,7 @@ NOT_RUN = {(kind, "return_dict") for kind in ("gpt2", "marian", "pegasus")}
 
 def heads_of(kind):
     """Each head of a family, and the class of `transformers` that has it."""
-    for head, name in FAMILIES[kind].architectures.items():
+    for head, name in MAPS[kind].architectures.items():
         if hasattr(transformers, name):
             yield head, getattr(transformers, name)
 
@@ -374,7 +374,7 @@ def _one_thread():
 
 @pytest.mark.parametrize("kind", CASES)
 def test_every_field(kind, tmp_path):
-    family = FAMILIES[kind]
+    family = MAPS[kind]
     base, _ = read_fields(family, json_of(kind, {}), "config.json")
     harmless, effective, refused = {}, {}, set()
     for name in sorted(fields_of(kind)):
@@ -439,7 +439,7 @@ def test_fields_together_load_and_save(kind, changes, tmp_path):
 
 @pytest.mark.parametrize("kind", CASES)
 def test_fields_by_other_names_and_missing_fields(kind):
-    family = FAMILIES[kind]
+    family = MAPS[kind]
     make = getattr(transformers, f"{CASES[kind][0]}Config")
     assert family.aliases == make.attribute_map
     for name, theirs in make.attribute_map.items():
@@ -465,7 +465,7 @@ def test_activations_are_those_of_their_names():
 
 
 def test_harmless_fields_have_no_use():
-    for family in FAMILIES.values():
+    for family in MAPS.values():
         used = {*family.fields, *family.fixed, *family.defaults, *family.aliases}
         assert family.harmless >= COMMON_HARMLESS - used
         assert not family.harmless & used

@@ -6,7 +6,7 @@ import tensorflow as tf
 from safetensors.numpy import load_file, save_file
 
 from tests.parity.compare import check_gradients, near
-from tfnlp.checkpoints import family_of, load_model, save_model
+from tfnlp.checkpoints import load_model, map_of, save_model
 from tfnlp.checkpoints.tensors import write_tensors
 from tfnlp.models import build_model
 from tfnlp.utils.errors import InputError
@@ -291,7 +291,7 @@ def test_outputs_of_their_own_load_and_save(name, head, suffix, tmp_path, monkey
 
 
 def weights_of(model):
-    return family_of(model.text_config).weights(model).values()
+    return map_of(model.text_config).weights(model).values()
 
 
 def test_output_of_its_own_of_xlnet(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import tensorflow as tf
 from safetensors.numpy import load_file, save_file
 
 from tests.parity.compare import check_gradients, near
-from tfnlp.checkpoints import family_of, load_model, read_head, save_model
+from tfnlp.checkpoints import load_model, map_of, read_head, save_model
 from tfnlp.models import TransformerConfig, build_model
 from tfnlp.utils.errors import InputError
 
@@ -86,7 +86,7 @@ def named_gradients(ours, theirs):
     """(variable, the reference's gradient, whether to transpose it) for every variable."""
     parameters = dict(theirs.named_parameters())
     variables = {v.path: v for v in ours.trainable_variables}
-    family = family_of(ours.text_config)
+    family = map_of(ours.text_config)
     named = []
     for weight in family.weights(ours).values():
         if weight.path in variables:

@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 
 from tests.objectives.small import CONFIGS, make_batch
 from tests.parity.compare import check_gradients, near
-from tfnlp.checkpoints import family_of, save_model
+from tfnlp.checkpoints import map_of, save_model
 from tfnlp.models import build_model
 from tfnlp.objectives import MaskedLM, ReplacedTokens, predict_at_positions
 
@@ -42,7 +42,7 @@ def spread(labels, positions, length):
 def their_gradients(model, theirs):
     """Our variable's id: the gradient of the reference's parameter, in our shape."""
     parameters = dict(theirs.named_parameters())
-    family, variables = family_of(model.text_config), {w.path: w for w in model.weights}
+    family, variables = map_of(model.text_config), {w.path: w for w in model.weights}
     found = {}
     for weight in family.weights(model).values():
         name = weight.name if weight.head else family.prefix + weight.name
@@ -137,7 +137,7 @@ def test_a_deberta_v3_after_training_is_one_for_transformers(tmp_path):
     parameters = dict(theirs.named_parameters())
     variables = {w.path: w for w in discriminator.weights}
     named = []
-    for weight in family_of(discriminator.text_config).weights(discriminator).values():
+    for weight in map_of(discriminator.text_config).weights(discriminator).values():
         stem = weight.name.removeprefix("mask_predictions.")
         gradient = (head[stem] if weight.head else parameters[weight.name]).grad.numpy()
         # The table's gradient is that of the differences, all of it.

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tests.parity import record_transformer_xl_dropout as dropout
 from tests.parity.compare import check_gradients, near
 from tests.parity.record_transformer_xl_model import CASES, SEGMENTS, draw, fields, segments
-from tfnlp.checkpoints import family_of, load_model, save_model
+from tfnlp.checkpoints import load_model, map_of, save_model
 from tfnlp.checkpoints.tensors import TensorReader, write_tensors
 from tfnlp.layers import AdaptiveSoftmax
 from tfnlp.utils.errors import InputError
@@ -80,7 +80,7 @@ def test_segments_with_memory(case, tmp_path):
         ):
             near(tf.nn.softmax(np.where(b > 0, a, -1e9)), b, 1e-5)
         named = []
-        for weight in family_of(model.text_config).weights(model).values():
+        for weight in map_of(model.text_config).weights(model).values():
             name = weight.name if weight.head else f"transformer.{weight.name}"
             value = RECORDED[f"{case}/{i}/by/{name}"]
             value = value.T if weight.transpose else value

@@ -1,11 +1,11 @@
 """Mapping of ALBERT between tfnlp and Hugging Face."""
 
 from tfnlp.checkpoints.bert_map import EMBEDDINGS, FIXED
-from tfnlp.checkpoints.family import (
+from tfnlp.checkpoints.checkpoint_map import (
     COMMON_FIELDS,
     COMMON_HARMLESS,
     HEAD_FIELDS,
-    Family,
+    CheckpointMap,
     architectures,
     dense,
     heads,
@@ -20,7 +20,7 @@ LM = masked_lm(
     *("predictions.dense", "predictions.LayerNorm", "predictions.decoder", "predictions.bias")
 )
 
-ALBERT = Family(
+ALBERT = CheckpointMap(
     model_type="albert",
     config=AlbertConfig,
     prefix="albert.",

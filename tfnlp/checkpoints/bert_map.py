@@ -1,11 +1,11 @@
 """Mapping of BERT and RoBERTa between tfnlp and Hugging Face."""
 
-from tfnlp.checkpoints.family import (
+from tfnlp.checkpoints.checkpoint_map import (
     COMMON_FIELDS,
     COMMON_FIXED,
     COMMON_HARMLESS,
     HEAD_FIELDS,
-    Family,
+    CheckpointMap,
     Weight,
     architectures,
     dense,
@@ -52,7 +52,7 @@ def _count_rows(theirs, config):
     return theirs | {"max_position_embeddings": config.max_length + config.pad_token_id + 1}
 
 
-BERT = Family(
+BERT = CheckpointMap(
     model_type="bert",
     config=BertConfig,
     prefix="bert.",
@@ -73,7 +73,7 @@ BERT = Family(
         *("pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"),
     },
 )
-ROBERTA = Family(
+ROBERTA = CheckpointMap(
     model_type="roberta",
     config=RobertaConfig,
     prefix="roberta.",

@@ -3,7 +3,7 @@
 from absl import logging
 
 from tfnlp import checkpoints
-from tfnlp.checkpoints.family import FAMILIES, read_fields
+from tfnlp.checkpoints.checkpoint_map import MAPS, read_fields
 from tfnlp.checkpoints.tensors import INDEX, OTHER_FORMATS, no_weights
 from tfnlp.configs import MASKED_LMS
 from tfnlp.text.keras_hub_tokenizer import ASSETS, is_preset_file
@@ -97,7 +97,7 @@ def read_head(folder):
 
 
 def read_family(folder):
-    """Return the `Family` and the config of a local folder."""
+    """Return the `CheckpointMap` and the config of a local folder."""
     path = folder / "config.json"
     if not path.exists() and any(any(folder.glob(pattern)) for pattern in OTHER_FORMATS):
         raise no_weights(folder)
@@ -106,9 +106,9 @@ def read_family(folder):
     else:
         fields = read_json(path)
         model_type = fields.get("model_type")
-        if model_type not in FAMILIES:
-            raise unknown_name(f"{path}: model_type", model_type, FAMILIES)
-        family = FAMILIES[model_type]
+        if model_type not in MAPS:
+            raise unknown_name(f"{path}: model_type", model_type, MAPS)
+        family = MAPS[model_type]
         config, unknown = read_fields(family, fields, path)
     if unknown:
         logging.warning("%s: not known, so without effect: %s.", path, ", ".join(unknown))

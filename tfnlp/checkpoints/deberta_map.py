@@ -3,10 +3,10 @@
 import dataclasses
 
 from tfnlp.checkpoints.bert_map import AFTER_ATTENTION, BERT_LM, EMBEDDINGS
-from tfnlp.checkpoints.family import (
+from tfnlp.checkpoints.checkpoint_map import (
     COMMON_FIELDS,
     COMMON_FIXED,
-    Family,
+    CheckpointMap,
     Weight,
     architectures,
     check_only,
@@ -171,7 +171,7 @@ def _adapt(config, names):
     return dataclasses.replace(config, tie_embeddings=True, enhanced_mask_decoder=decoder)
 
 
-DEBERTA = Family(
+DEBERTA = CheckpointMap(
     model_type="deberta",
     config=DebertaConfig,
     prefix="deberta.",

@@ -1,11 +1,11 @@
 """Mapping of DistilBERT between tfnlp and Hugging Face."""
 
 from tfnlp.checkpoints.bert_map import EMBEDDINGS
-from tfnlp.checkpoints.family import (
+from tfnlp.checkpoints.checkpoint_map import (
     COMMON_FIXED,
     COMMON_HARMLESS,
     HEAD_FIELDS,
-    Family,
+    CheckpointMap,
     architectures,
     dense,
     heads,
@@ -16,7 +16,7 @@ from tfnlp.configs import DistilBertConfig
 
 POOLED = (*dense("pooler", "pre_classifier"), *dense("classifier", "classifier"))
 
-DISTILBERT = Family(
+DISTILBERT = CheckpointMap(
     model_type="distilbert",
     config=DistilBertConfig,
     prefix="distilbert.",

@@ -1,10 +1,10 @@
 """Mapping of ELECTRA between tfnlp and Hugging Face."""
 
 from tfnlp.checkpoints.bert_map import EMBEDDINGS, FIELDS, FIXED, LAYERS
-from tfnlp.checkpoints.family import Family, architectures, dense, heads, masked_lm
+from tfnlp.checkpoints.checkpoint_map import CheckpointMap, architectures, dense, heads, masked_lm
 from tfnlp.configs import ElectraConfig
 
-ELECTRA = Family(
+ELECTRA = CheckpointMap(
     model_type="electra",
     config=ElectraConfig,
     prefix="electra.",

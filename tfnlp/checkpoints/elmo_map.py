@@ -1,6 +1,6 @@
 """Folder format of ELMo with tfnlp's names; `transformers` lacks it."""
 
-from tfnlp.checkpoints.family import Family, architectures, of_head
+from tfnlp.checkpoints.checkpoint_map import CheckpointMap, architectures, of_head
 from tfnlp.checkpoints.recurrent_map import cell_weights, own_fields, same, with_tuples
 from tfnlp.configs import ElmoConfig
 
@@ -28,7 +28,7 @@ TASK = of_head(
         *same("classifier/kernel", "classifier/bias"),
     )
 )
-ELMO = Family(
+ELMO = CheckpointMap(
     model_type="elmo",
     config=ElmoConfig,
     prefix="elmo.",

@@ -1,9 +1,9 @@
 """Mapping of GPT and GPT-2 between tfnlp and Hugging Face."""
 
-from tfnlp.checkpoints.family import (
+from tfnlp.checkpoints.checkpoint_map import (
     COMMON_FIXED,
     COMMON_HARMLESS,
-    Family,
+    CheckpointMap,
     Weight,
     architectures,
     heads,
@@ -87,7 +87,7 @@ def _encode_gpt2(theirs, config):
     return theirs | {"n_inner": None if usual else config.intermediate_dim}
 
 
-GPT = Family(
+GPT = CheckpointMap(
     model_type="openai-gpt",
     config=GptConfig,
     prefix="transformer.",
@@ -106,7 +106,7 @@ GPT = Family(
     decode=_decode,
     encode=_encode,
 )
-GPT2 = Family(
+GPT2 = CheckpointMap(
     model_type="gpt2",
     config=Gpt2Config,
     prefix="transformer.",

@@ -261,7 +261,7 @@ def _transpose_texts(backbone):
 
 
 def _read_backbone(backbone, pad_token_id=None):
-    """Return the `Family` and the config of a live backbone."""
+    """Return the `CheckpointMap` and the config of a live backbone."""
     cls = type(backbone)
     registered, fields = keras.saving.get_registered_name(cls), backbone.get_config()
     return read_backbone(registered, fields, cls.__name__, pad_token_id)[:2]

@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-from tfnlp.checkpoints.family import FAMILIES, Weight, of_head, read_fields
+from tfnlp.checkpoints.checkpoint_map import MAPS, Weight, of_head, read_fields
 from tfnlp.text.keras_hub_tokenizer import read_pad_token_id
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
@@ -110,7 +110,7 @@ def without_segments(config, tensors):
 
 
 def _family(stem, model_type, parts=None, *, tasks=None, activation="gelu", output="NHD"):
-    """Return the `Family` of keras-hub's classes.
+    """Return the `CheckpointMap` of keras-hub's classes.
 
     Args:
         stem: prefix of their names.
@@ -120,7 +120,7 @@ def _family(stem, model_type, parts=None, *, tasks=None, activation="gelu", outp
         activation: that of a class without such a field.
         output: as in `_weight`.
     """
-    family, parts = FAMILIES[model_type], parts or {}
+    family, parts = MAPS[model_type], parts or {}
     parts = parts | {ours: PARTS[ours] for ours in PARTS if ours not in parts}
     tasks = {"classifier": f"{stem}TextClassifier"} if tasks is None else tasks
 
@@ -177,7 +177,7 @@ BACKBONES = {family.architectures[None]: family for family in PRESETS.values()}
 
 
 def read_preset(folder):
-    """Return the `Family` of a preset folder, its model config, and the names of unknown fields.
+    """Return a preset folder's `CheckpointMap`, its config, and the names of unknown fields.
 
     Raises:
         InputError: if config.json has a class or a type of weights that tfnlp lacks.

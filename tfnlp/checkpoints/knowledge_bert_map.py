@@ -3,7 +3,7 @@
 import dataclasses
 
 from tfnlp.checkpoints.bert_map import BERT
-from tfnlp.checkpoints.family import Weight, architectures, dense, kernel, norm
+from tfnlp.checkpoints.checkpoint_map import Weight, architectures, dense, kernel, norm
 from tfnlp.configs import KnowledgeBertConfig
 
 ENTITY_FIELDS = ("num_entities", "entity_dim", "num_entity_heads", "num_knowledge_layers")

@@ -2,10 +2,10 @@
 
 import dataclasses
 
-from tfnlp.checkpoints.family import (
+from tfnlp.checkpoints.checkpoint_map import (
     COMMON_FIXED,
     COMMON_HARMLESS,
-    Family,
+    CheckpointMap,
     Weight,
     dense,
     heads,
@@ -182,7 +182,7 @@ def _with_stored_bias(config, names):
     return dataclasses.replace(config, output_bias=stored)
 
 
-MARIAN = Family(
+MARIAN = CheckpointMap(
     model_type="marian",
     config=TransformerConfig,
     prefix=PREFIX,

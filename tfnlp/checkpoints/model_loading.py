@@ -13,7 +13,7 @@ from tfnlp.checkpoints.checkpoint_config import (
     read_family,
     read_labels,
 )
-from tfnlp.checkpoints.family import family_of
+from tfnlp.checkpoints.checkpoint_map import map_of
 from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, untouched, weight_names
 from tfnlp.checkpoints.weight_assignment import HEAD_LAYERS, assign_weights, stored_names
 from tfnlp.layers.core.initializers import no_fresh_weights
@@ -118,7 +118,7 @@ def read_pooler(folder):
         A dict of tensors by their names, as `save_model` takes it; empty where there is none.
     """
     _, family, config, reader = _open_checkpoint(folder)
-    stored, saved = stored_names(family, reader), family_of(config)
+    stored, saved = stored_names(family, reader), map_of(config)
     rows = {row.path: row for row in saved.encoder}
     poolers = [weight for weight in family.encoder if weight.layer == "pooler"]
     return {
@@ -135,7 +135,7 @@ def _as_saved(value, weight, rows):
 
 
 def _open_checkpoint(source):
-    """Return a checkpoint's local folder, its `Family`, its config, and its tensor reader."""
+    """Return a checkpoint's local folder, its `CheckpointMap`, its config, and its reader."""
     folder = find_checkpoint(source)
     # Before the weights, which may be large, are fetched.
     family, config = read_family(folder)

@@ -5,7 +5,7 @@ import pathlib
 
 import numpy as np
 
-from tfnlp.checkpoints.family import family_of, read_fields, write_fields
+from tfnlp.checkpoints.checkpoint_map import map_of, read_fields, write_fields
 from tfnlp.checkpoints.tensors import WEIGHTS, write_tensors
 from tfnlp.checkpoints.weight_assignment import as_stored
 from tfnlp.layers import GradientDisentangledEmbedding
@@ -39,7 +39,7 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, p
     folder = pathlib.Path(folder)
     fields = check_saves(model)
     config = config_of(model)
-    family = family_of(config)
+    family = map_of(config)
     tensors = (pooler or {}) | _tensors(model, family) | family.constants(config, model.head)
     fields["architectures"] = [family.architectures[model.head]]
     if model.head in ("classifier", "tagger"):
@@ -72,7 +72,7 @@ def check_saves(model):
             another config.
     """
     config = config_of(model)
-    family = family_of(config)
+    family = map_of(config)
     if model.head not in family.architectures:
         raise InputError(
             f"`transformers` has no {family.model_type} with the head {model.head!r}, so it "

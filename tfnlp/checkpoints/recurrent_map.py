@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from tfnlp.checkpoints.family import Family, Weight, architectures, of_head
+from tfnlp.checkpoints.checkpoint_map import CheckpointMap, Weight, architectures, of_head
 from tfnlp.configs import RecurrentConfig, RecurrentTranslatorConfig
 
 
@@ -54,7 +54,7 @@ def _encode(theirs, config):
     return theirs | {"attention": config.attention or "none"}
 
 
-RECURRENT = Family(
+RECURRENT = CheckpointMap(
     model_type="recurrent",
     config=RecurrentConfig,
     prefix="recurrent.",
@@ -71,7 +71,7 @@ RECURRENT = Family(
         causal_lm="RecurrentForCausalLM",
     ),
 )
-RECURRENT_TRANSLATOR = Family(
+RECURRENT_TRANSLATOR = CheckpointMap(
     model_type="recurrent_translator",
     config=RecurrentTranslatorConfig,
     prefix="recurrent.",

@@ -1,9 +1,9 @@
 """Mapping of Transformer-XL between tfnlp and Hugging Face, which had it up to release 4.35."""
 
-from tfnlp.checkpoints.family import (
+from tfnlp.checkpoints.checkpoint_map import (
     COMMON_FIXED,
     COMMON_HARMLESS,
-    Family,
+    CheckpointMap,
     Weight,
     architectures,
     check_only,
@@ -102,7 +102,7 @@ def _encode(theirs, config):
     }
 
 
-TRANSFORMER_XL = Family(
+TRANSFORMER_XL = CheckpointMap(
     model_type="transfo-xl",
     config=TransformerXLConfig,
     prefix="transformer.",

@@ -38,7 +38,7 @@ def assign_weights(model, family, reader, with_head):
 
     Args:
         model: from `build_model`, of the checkpoint's config.
-        family: a `Family`.
+        family: a `CheckpointMap`.
         reader: of the checkpoint's tensors.
         with_head: whether the checkpoint has the model's head.
 

@@ -1,17 +1,18 @@
 """Folder format of convolutional networks and bags with tfnlp's names."""
 
-from tfnlp.checkpoints.family import Family, architectures, of_head
+from tfnlp.checkpoints.checkpoint_map import CheckpointMap, architectures, of_head
 from tfnlp.checkpoints.recurrent_map import own_fields, same, with_tuples
 from tfnlp.configs import BagConfig, TextCnnConfig
 
 _CLASSIFIER = of_head(same("classifier/kernel", "classifier/bias"))
 
 
-def _family(config, stem, *paths):
-    return Family(
-        model_type=config.model_type,
+def _map(config, stem, *paths):
+    model_type = stem.lower()
+    return CheckpointMap(
+        model_type=model_type,
         config=config,
-        prefix=f"{config.model_type}.",
+        prefix=f"{model_type}.",
         fields=own_fields(config),
         encoder=same("embeddings/token_table", *paths),
         heads={"classifier": _CLASSIFIER, "chooser": _CLASSIFIER},
@@ -20,9 +21,9 @@ def _family(config, stem, *paths):
     )
 
 
-TEXTCNN = _family(
+TEXTCNN = _map(
     TextCnnConfig,
     "TextCnn",
     *("static_embeddings/token_table", "convolution_{}/kernel", "convolution_{}/bias"),
 )
-BAG = _family(BagConfig, "Bag", "ngram_embeddings/token_table")
+BAG = _map(BagConfig, "Bag", "ngram_embeddings/token_table")

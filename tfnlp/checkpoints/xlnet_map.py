@@ -1,9 +1,9 @@
 """Mapping of XLNet between tfnlp and Hugging Face."""
 
-from tfnlp.checkpoints.family import (
+from tfnlp.checkpoints.checkpoint_map import (
     COMMON_FIXED,
     COMMON_HARMLESS,
-    Family,
+    CheckpointMap,
     Weight,
     architectures,
     check_only,
@@ -73,7 +73,7 @@ def _encode(theirs, config):
     return theirs | {"clamp_len": config.clamp_length or -1}
 
 
-XLNET = Family(
+XLNET = CheckpointMap(
     model_type="xlnet",
     config=XLNetConfig,
     prefix="transformer.",

@@ -23,7 +23,6 @@ class AlbertConfig(TextConfig):
     embedding_dim: int = 128
     num_groups: int = 1
 
-    model_type: ClassVar[str] = "albert"
     pooling: ClassVar[Pooling] = Pooling("first", "tanh", pretrained=True)
     packs_documents: ClassVar[bool] = True
     any_head_dim: ClassVar[bool] = True

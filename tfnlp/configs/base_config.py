@@ -3,6 +3,7 @@
 import dataclasses
 from typing import ClassVar
 
+from tfnlp import families
 from tfnlp.utils.errors import InputError
 
 # The prediction of each head.
@@ -52,8 +53,6 @@ class BaseConfig:
     or class variables of these names.
     """
 
-    # The family's name in Hugging Face's config.json.
-    model_type: ClassVar[str]
     pooling: ClassVar[Pooling] = Pooling()
     # The head that predicts tokens: "masked_lm", "causal_lm", "permutation_lm", or
     # "bidirectional_lm", or "sequence_to_sequence" of an encoder-decoder.
@@ -88,6 +87,11 @@ class BaseConfig:
     reads_entities: ClassVar[bool] = False
     # True if a discriminator first normalises each state plus that of the first token.
     discriminator_norm: ClassVar[bool] = False
+
+    @property
+    def model_type(self):
+        """Name of the family in config.json."""
+        return families.family_of(self).model_type
 
     @property
     def head_dropout(self):
@@ -192,8 +196,8 @@ class TextConfig(BaseConfig):
 
 
 def family_name(config):
-    """Return the family's name in lower case, such as "bert"."""
-    return type(config).__name__.removesuffix("Config").lower()
+    """Return the name of a config's family, such as "bert"."""
+    return families.family_of(config).name
 
 
 def check_head(config, head, num_classes=None):

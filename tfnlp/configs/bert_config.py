@@ -13,7 +13,6 @@ from tfnlp.configs.base_config import Pooling, TextConfig
 class BertConfig(TextConfig):
     """The sizes and rates of a BERT; defaults are those of BERT-base, uncased."""
 
-    model_type: ClassVar[str] = "bert"
     pooling: ClassVar[Pooling] = Pooling("first", "tanh", pretrained=True)
     packs_documents: ClassVar[bool] = True
     any_head_dim: ClassVar[bool] = True
@@ -32,7 +31,6 @@ class RobertaConfig(TextConfig):
     layer_norm_epsilon: float = 1e-5
     pad_token_id: int = 1
 
-    model_type: ClassVar[str] = "roberta"
     pooling: ClassVar[Pooling] = Pooling("first", "tanh", pretrained=True, dropout_before=True)
     packs_documents: ClassVar[bool] = True
     any_head_dim: ClassVar[bool] = True

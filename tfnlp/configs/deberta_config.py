@@ -27,7 +27,6 @@ class DebertaConfig(TextConfig):
     absolute_positions: bool = False
     enhanced_mask_decoder: bool = False
 
-    model_type: ClassVar[str] = "deberta"
     pooling: ClassVar[Pooling] = Pooling("first", "gelu")
     packs_documents: ClassVar[bool] = True
     shares_embeddings: ClassVar[bool] = True
@@ -65,8 +64,6 @@ class DebertaV2Config(DebertaConfig):
     convolution_size: int = 0
     convolution_groups: int = 1
     convolution_activation: str = "tanh"
-
-    model_type: ClassVar[str] = "deberta-v2"
 
     @property
     def packs_documents(self):

@@ -19,7 +19,6 @@ class DistilBertConfig(TextConfig):
     classifier_dropout: float | None = 0.2
     answerer_dropout: float = 0.1
 
-    model_type: ClassVar[str] = "distilbert"
     pooling: ClassVar[Pooling] = Pooling("first", "relu")
     packs_documents: ClassVar[bool] = True
     any_head_dim: ClassVar[bool] = True

@@ -21,7 +21,6 @@ class ElectraConfig(TextConfig):
     embedding_dim: int = 128
     chooser_dropout: float = 0.1
 
-    model_type: ClassVar[str] = "electra"
     pooling: ClassVar[Pooling] = Pooling("first", "gelu", dropout_before=True)
     packs_documents: ClassVar[bool] = True
     any_head_dim: ClassVar[bool] = True

@@ -51,7 +51,6 @@ class ElmoConfig(BaseConfig):
     initializer_range: float = 0.05
     pad_token_id: int = 0
 
-    model_type: ClassVar[str] = "elmo"
     max_length: ClassVar[None] = None
     recurrent: ClassVar[bool] = True
     attends: ClassVar[bool] = False

@@ -20,7 +20,6 @@ class GptConfig(TextConfig):
     layer_norm_epsilon: float = 1e-5
     embedding_dropout: float = 0.1
 
-    model_type: ClassVar[str] = "openai-gpt"
     pooling: ClassVar[Pooling] = Pooling("last", None, bare=True)
     language_model: ClassVar[str] = "causal_lm"
     packs_documents: ClassVar[bool] = True
@@ -32,8 +31,6 @@ class Gpt2Config(GptConfig):
 
     vocabulary_size: int = 50257
     max_length: int | None = 1024
-
-    model_type: ClassVar[str] = "gpt2"
 
     @property
     def tagger_dropout(self):

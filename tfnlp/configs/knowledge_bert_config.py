@@ -26,7 +26,6 @@ class KnowledgeBertConfig(BertConfig):
     num_entity_heads: int = 4
     num_knowledge_layers: int = 2
 
-    model_type: ClassVar[str] = "knowledge_bert"
     packs_documents: ClassVar[bool] = False
     reads_entities: ClassVar[bool] = True
 

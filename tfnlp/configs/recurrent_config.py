@@ -71,8 +71,6 @@ class RecurrentConfig(RecurrentBase):
     tie_embeddings: bool = True
     output_bias: bool = True
 
-    model_type: ClassVar[str] = "recurrent"
-
     @property
     def pooling(self):
         """Pooling by the final state of each direction."""
@@ -152,7 +150,6 @@ class RecurrentTranslatorConfig(RecurrentBase):
     start_token_id: int = 0
     end_token_id: int = 1
 
-    model_type: ClassVar[str] = "recurrent_translator"
     classifier_dropout: ClassVar[None] = None
     language_model: ClassVar[str] = "sequence_to_sequence"
 

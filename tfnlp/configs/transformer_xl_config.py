@@ -42,7 +42,6 @@ class TransformerXLConfig(TextConfig):
     same_length: bool = True
     share_biases: bool = False
 
-    model_type: ClassVar[str] = "transfo-xl"
     pooling: ClassVar[Pooling] = Pooling("last", None, bare=True)
     language_model: ClassVar[str] = "causal_lm"
     adaptive_softmax: ClassVar[bool] = True

@@ -60,8 +60,6 @@ class TextCnnConfig(WordModelConfig):
     num_filters: int = 100
     max_norm: float | None = 3.0
 
-    model_type: ClassVar[str] = "textcnn"
-
     def __post_init__(self):
         super().__post_init__()
         for width in self.filter_widths:
@@ -80,8 +78,6 @@ class BagConfig(WordModelConfig):
     hidden_dim: int = 100
     word_ngrams: int = setting(1, "Longest n-gram of tokens that has a vector.", low=1)
     buckets: int = setting(50_000, "Vectors that n-grams share.", low=1, high=MAX_IDS)
-
-    model_type: ClassVar[str] = "bag"
 
     def __post_init__(self):
         super().__post_init__()

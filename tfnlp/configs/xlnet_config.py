@@ -26,7 +26,6 @@ class XLNetConfig(TextConfig):
     memory_length: int | None = None
     reuse_length: int | None = None
 
-    model_type: ClassVar[str] = "xlnet"
     pooling: ClassVar[Pooling] = Pooling("last", "tanh")
     language_model: ClassVar[str] = "permutation_lm"
     has_memory: ClassVar[bool] = True

@@ -4,44 +4,14 @@ import contextlib
 
 import keras
 
-from tfnlp import models
+from tfnlp import families, models
 from tfnlp.configs import MASKED_LMS, check_head, family_name
 from tfnlp.layers import MergeChoices, SplitChoices
 from tfnlp.models import heads
 from tfnlp.models.shared_parts import BuildOptions
 from tfnlp.models.text_model import TextModel, config_of
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.lazy_dictionary import LazyDictionary
 
-# Encoder of each family: inputs into states and the requested block outputs, and a memory into
-# the next.
-ENCODERS = LazyDictionary(
-    {
-        "bert": "tfnlp.models.bert:encode_bert",
-        "knowledgebert": "tfnlp.models.knowledge_bert:encode_knowledge_bert",
-        "roberta": "tfnlp.models.bert:encode_roberta",
-        "distilbert": "tfnlp.models.bert:encode_bert",
-        "albert": "tfnlp.models.albert:encode_albert",
-        "electra": "tfnlp.models.bert:encode_electra",
-        "deberta": "tfnlp.models.deberta:encode_deberta",
-        "debertav2": "tfnlp.models.deberta:encode_deberta_v2",
-        "xlnet": "tfnlp.models.xlnet:encode_xlnet",
-        "transformerxl": "tfnlp.models.transformer_xl:encode_transformer_xl",
-        "gpt": "tfnlp.models.gpt:encode_gpt",
-        "gpt2": "tfnlp.models.gpt:encode_gpt2",
-        "recurrent": "tfnlp.models.recurrent:encode_recurrent",
-        "textcnn": "tfnlp.models.word_models:encode_textcnn",
-        "bag": "tfnlp.models.word_models:encode_bag",
-        "elmo": "tfnlp.models.elmo:encode_elmo",
-    }
-)
-# Functions from sources and targets to outputs, and the states of both, by encoder-decoder.
-TRANSLATORS = LazyDictionary(
-    {
-        "transformer": "tfnlp.models.transformer:run_transformer",
-        "recurrenttranslator": "tfnlp.models.recurrent_translator:run_recurrent_translator",
-    }
-)
 # Heads of tokens, whose rows may hold several documents.
 PACKED_HEADS = ("tagger", "masked_lm", "causal_lm", "discriminator")
 
@@ -131,7 +101,7 @@ def build_model(
     _check_options(config, head, options, memory, packed)
     shared = {} if shared_embeddings is None else _shared_tables(config, shared_embeddings)
     with _dtype_policy(dtype):
-        if family_name(config) in TRANSLATORS:
+        if families.family_of(config).translates:
             inputs, outputs = _build_encoder_decoder(config, head, options)
         else:
             inputs = _inputs(config, head, memory)
@@ -162,7 +132,7 @@ def _encode(config, head, inputs, options, **shared):
     texts = inputs
     if head == "chooser":
         texts = {key: MergeChoices(name=f"merge_{key}")(x) for key, x in inputs.items()}
-    encode = ENCODERS[family_name(config)]
+    encode = families.family_of(config).load("build")
     states, further, *memory = encode(config, texts, options, **shared)
     if config.reads_characters and head in ("classifier", "tagger"):
         states = [*states, models.elmo.read_states(config, texts, states)]
@@ -236,7 +206,7 @@ def _build_encoder_decoder(config, head, options):
         key: keras.Input((None,), dtype="int32", name=key)
         for key in ("encoder_token_ids", "encoder_padding_mask", "decoder_token_ids")
     }
-    run = TRANSLATORS[family_name(config)]
+    run = families.family_of(config).load("build")
     outputs, states, source_states = run(config, inputs, options, head)
     if options.hidden_states:
         outputs |= {"hidden_states": states, "encoder_hidden_states": source_states}

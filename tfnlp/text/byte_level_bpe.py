@@ -14,8 +14,6 @@ from tfnlp.text.tokenizer_files import read_engine, read_token_lines
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
 
-FAMILIES = ("roberta", "gpt2", "deberta")
-
 
 class ByteLevelBpeTokenizer(Tokenizer):
     """Byte-level BPE tokenizer (Radford et al. 2019, section 2.2).

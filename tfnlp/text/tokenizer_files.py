@@ -2,6 +2,7 @@
 
 import pathlib
 
+from tfnlp.families import MODEL_TYPES
 from tfnlp.text.lines import check_file
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import as_json, atomic_replace, read_json, write_text
@@ -12,11 +13,8 @@ FILES = (
     *("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "spm.model", "tokenizer.model"),
     *("source.spm", "target.spm", "target_vocab.json"),
 )
-# Families that work with any tokenizer; tfnlp lacks the original kind of the last two.
-ANY_TOKENIZER = (
-    *("marian", "pegasus", "recurrent", "recurrent_translator", "textcnn", "bag"),
-    *("transfo-xl", "openai-gpt"),
-)
+# The names in config.json of families that work with any tokenizer.
+ANY_TOKENIZER = tuple(name for name, family in MODEL_TYPES.items() if family.any_tokenizer)
 
 
 def read_family(folder):

@@ -3,7 +3,8 @@
 import numpy as np
 import tokenizers
 
-from tfnlp.text import byte_level_bpe, unigram, wordpiece
+from tfnlp.families import FAMILIES, MODEL_TYPES
+from tfnlp.text import wordpiece
 from tfnlp.text.byte_level_bpe import (
     ByteLevelBpeTokenizer,
     train_byte_level_bpe,
@@ -19,14 +20,12 @@ from tfnlp.text.wordpiece import WordPieceTokenizer, train_wordpiece
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.hub import find_folder
 
-# The families of each kind of tokenizer, the default first.
+# The families of each kind of tokenizer, by their names in config.json, the default first.
 KINDS = {
-    "wordpiece": wordpiece.FAMILIES,
-    "bpe": byte_level_bpe.FAMILIES,
-    "unigram": unigram.FAMILIES,
-    "characters": ("gpt2", "roberta", "deberta"),
-    "words": ("elmo", "bert"),
+    kind: tuple(f.model_type for f in FAMILIES.values() if f.tokenizer == kind and f.names)
+    for kind in ("wordpiece", "bpe", "unigram")
 }
+KINDS |= {"characters": ("gpt2", "roberta", "deberta"), "words": ("elmo", "bert")}
 # The families of the other tokenizer classes in tokenizer_config.json.
 OTHER_CLASSES = {
     tokens.tokenizer_class: family for family, tokens in SPECIAL_TOKENS.items() if family != "bert"
@@ -102,13 +101,13 @@ def _load_kind(folder, name):
         return SpellingTokenizer.from_folder(folder)
     # Korean models of many families use WordPiece, and no other kind has a vocab.txt.
     korean = name not in OTHER_CLASSES and (folder / "vocab.txt").exists()
-    if family in wordpiece.FAMILIES or name in wordpiece.CLASSES or korean:
+    if family in KINDS["wordpiece"] or name in wordpiece.CLASSES or korean:
         return WordPieceTokenizer.from_folder(folder)
-    if family in byte_level_bpe.FAMILIES:
+    if family in KINDS["bpe"]:
         return ByteLevelBpeTokenizer.from_folder(folder, family)
     if family == "marian":
         return read_marian(folder)
-    if family in unigram.FAMILIES:
+    if family in KINDS["unigram"]:
         return UnigramTokenizer.from_folder(folder, family)
     raise InputError(f"{folder}: there is no tokenizer for the family {family!r}.")
 
@@ -136,13 +135,12 @@ def _tokens(tokenizer, encoding):
 
 
 def kind_for(family):
-    """Return the kind of tokenizer for a model family.
+    """Return the kind of tokenizer for a model family, by its name in config.json.
 
     WordPiece works with any family. It also replaces the original kinds of GPT and Transformer-XL,
     which tfnlp lacks.
     """
-    family = "marian" if family == "pegasus" else family
-    return next((kind for kind, families in KINDS.items() if family in families), "wordpiece")
+    return MODEL_TYPES[family].tokenizer or "wordpiece"
 
 
 def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=None):

@@ -22,7 +22,6 @@ MODEL_FILES = {
     "deberta-v2": "spm.model",
     "marian": "source.spm",
 }
-FAMILIES = tuple(MODEL_FILES)
 
 
 class UnigramTokenizer(Tokenizer):

@@ -12,7 +12,6 @@ from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.text.tokenizer_files import read_engine, read_token_lines
 from tfnlp.utils.errors import InputError
 
-FAMILIES = ("bert", "distilbert", "electra")
 CLASSES = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer")
 # The first tokens of a trained vocabulary.
 FIRST_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

@@ -1,35 +1,16 @@
-"""Description of a model family's checkpoints, and helpers for it."""
+"""Map of a model family to its checkpoints, and helpers for it."""
 
 import collections.abc
 import dataclasses
 import re
 
+from tfnlp.families import MODEL_TYPES
 from tfnlp.utils.errors import InputError, unknown_name
 from tfnlp.utils.lazy_dictionary import LazyDictionary
 
-# The description of each family, by its name in config.json.
-FAMILIES = LazyDictionary(
-    {
-        "bert": "tfnlp.checkpoints.bert_map:BERT",
-        "knowledge_bert": "tfnlp.checkpoints.knowledge_bert_map:KNOWLEDGE_BERT",
-        "roberta": "tfnlp.checkpoints.bert_map:ROBERTA",
-        "distilbert": "tfnlp.checkpoints.distilbert_map:DISTILBERT",
-        "albert": "tfnlp.checkpoints.albert_map:ALBERT",
-        "electra": "tfnlp.checkpoints.electra_map:ELECTRA",
-        "deberta": "tfnlp.checkpoints.deberta_map:DEBERTA",
-        "deberta-v2": "tfnlp.checkpoints.deberta_map:DEBERTA_V2",
-        "xlnet": "tfnlp.checkpoints.xlnet_map:XLNET",
-        "transfo-xl": "tfnlp.checkpoints.transformer_xl_map:TRANSFORMER_XL",
-        "openai-gpt": "tfnlp.checkpoints.gpt_map:GPT",
-        "gpt2": "tfnlp.checkpoints.gpt_map:GPT2",
-        "recurrent": "tfnlp.checkpoints.recurrent_map:RECURRENT",
-        "recurrent_translator": "tfnlp.checkpoints.recurrent_map:RECURRENT_TRANSLATOR",
-        "textcnn": "tfnlp.checkpoints.word_model_map:TEXTCNN",
-        "bag": "tfnlp.checkpoints.word_model_map:BAG",
-        "elmo": "tfnlp.checkpoints.elmo_map:ELMO",
-        "marian": "tfnlp.checkpoints.marian_map:MARIAN",
-        "pegasus": "tfnlp.checkpoints.marian_map:PEGASUS",
-    }
+# By the names in config.json.
+MAPS = LazyDictionary(
+    {model_type: family.maps[model_type] for model_type, family in MODEL_TYPES.items()}
 )
 # Their activation: ours.
 ACTIVATIONS = {
@@ -170,8 +151,8 @@ def _nothing(*_):
 
 
 @dataclasses.dataclass(frozen=True)
-class Family:
-    """Checkpoint format of a model family.
+class CheckpointMap:
+    """Checkpoints of a model family: their fields, weights and classes by ours.
 
     Args:
         model_type: its name in config.json.
@@ -235,9 +216,9 @@ class Family:
         return weights
 
 
-def family_of(config):
-    """Return the `Family` of a config."""
-    return FAMILIES[config.model_type]
+def map_of(config):
+    """Return the `CheckpointMap` of a config."""
+    return MAPS[config.model_type]
 
 
 def read_fields(family, fields, path):
@@ -305,7 +286,7 @@ def norm(path, name):
 
 
 def heads(**weights):
-    """Return the `heads` of a `Family`; a tagger and an answerer have the same names in all."""
+    """Return the `heads` of a map; a tagger and an answerer have the same names in all."""
     alike = {"tagger": dense("classifier", "classifier"), "answerer": dense("span", "qa_outputs")}
     return {head: of_head(rows) for head, rows in (alike | weights).items()}
 
