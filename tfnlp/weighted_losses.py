@@ -12,6 +12,7 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from tfnlp.functional.links import check_classes
 from tfnlp.text.batches import IGNORED
 
 
@@ -249,16 +250,3 @@ def correct(labels, logits, weights):
     """Return the weighted number of labels with the largest logit and the sum of the weights."""
     predicted = ops.cast(ops.argmax(logits, axis=-1), labels.dtype)
     return ops.sum(ops.cast(predicted == labels, "float32") * weights), ops.sum(weights)
-
-
-def check_classes(logits):
-    """Check that logits have more than one class: a softmax of (..., 1) has no gradient.
-
-    Raises:
-        ValueError: if they have one class.
-    """
-    if logits.shape[-1] == 1:
-        raise ValueError(
-            f"logits of shape {tuple(logits.shape)} have one class, so that every loss of their "
-            "softmax is 0; give 2 classes or more, or a squared error for a number."
-        )

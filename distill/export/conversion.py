@@ -10,9 +10,9 @@ from keras import ops
 
 from distill.compression.file_quantization import converter_options, quantize_file
 from distill.export.converter import convert
-from distill.export.file_outputs import compute_outputs
 from distill.export.length_signatures import DEFAULT, cut, signatures
 from tfnlp.models import reads_choices, submodel
+from tfnlp.pipelines.keras_backend import file_outputs
 from tfnlp.quantization.rounded_products import SMALL
 from tfnlp.utils.errors import InputError
 
@@ -39,7 +39,7 @@ def convert_text_model(model, kind, options, lengths, tokenize=None):
         if ids.shape[1] is None:
             inputs = cut(inputs, options.max_length)
         outputs = forward(inputs, training=False)
-        return compute_outputs(kind, outputs, inputs["padding_mask"], options.pooling)
+        return file_outputs(kind, outputs, inputs["padding_mask"], options.pooling)
 
     endpoints = {
         key: (run, [tf.TensorSpec((1, length), "int32", name=name) for name in INPUTS])

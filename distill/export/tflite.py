@@ -9,7 +9,7 @@ from distill.compression.calibration import calibrate, check_calibration, in_col
 from distill.compression.file_quantization import check_quantization
 from distill.export.conversion import check_computes_in_float32, convert_text_model
 from distill.export.fidelity import compare, describe, float_reference, warn
-from distill.export.file_outputs import kind_of_file
+from distill.export.file_kind import kind_of_file
 from distill.export.length_signatures import check_lengths, check_range
 from distill.export.mediapipe import (
     ONE_SIGNATURE,

@@ -49,6 +49,7 @@ CASES = {
         [STATES, np.ones((2, 4, 4), "int32")],
     ),
     "LastState": (layers.LastState, [STATES, MASK]),
+    "MeanPooling": (layers.MeanPooling, [STATES, MASK]),
     "LayerNormalization": (layers.LayerNormalization, [STATES]),
     "LearnedPositionEncoding": (lambda **kw: layers.LearnedPositionEncoding(5, **kw), [STATES]),
     "MergeChoices": (layers.MergeChoices, [np.ones((2, 3, 4), "int32")]),

@@ -11,7 +11,6 @@ import dataclasses
 from keras import ops
 
 from tfnlp.functional.masks import MASKED
-from tfnlp.weighted_losses import check_classes
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -59,6 +58,19 @@ def kl_divergence(a, b):
     """Compute KL(p || q), the sum of p (log p - log q) over the last axis, from logits."""
     log_p, log_q = ops.log_softmax(a), ops.log_softmax(b)
     return ops.sum(ops.exp(log_p) * (log_p - log_q), axis=-1)
+
+
+def check_classes(logits):
+    """Check that logits have more than one class: a softmax of (..., 1) has no gradient.
+
+    Raises:
+        ValueError: if they have one class.
+    """
+    if logits.shape[-1] == 1:
+        raise ValueError(
+            f"logits of shape {tuple(logits.shape)} have one class, so that every loss of their "
+            "softmax is 0; give 2 classes or more, or a squared error for a number."
+        )
 
 
 def _class_symmetric(a, b):

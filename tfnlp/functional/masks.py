@@ -152,3 +152,18 @@ def _check_mask(name, mask, due):
             f"{name} has shape {shape}, but must be {due}, or have 1 for a size; give a mask of "
             "the tokens of each text as (batch, 1, source)."
         )
+
+
+def masked_mean(inputs, padding_mask=None):
+    """Return the mean (B, D) of the states (B, L, D) of each row's real tokens.
+
+    Args:
+        inputs: states; the mean is taken in float32.
+        padding_mask: (B, L), 1 at real tokens; all are real where None. A row without any gives
+            zeros.
+    """
+    x = ops.cast(inputs, "float32")
+    if padding_mask is None:
+        return ops.mean(x, axis=1)
+    real = ops.cast(padding_mask, "float32")[..., None]  # (B, L, 1)
+    return ops.sum(x * real, axis=1) / ops.maximum(ops.sum(real, axis=1), 1)

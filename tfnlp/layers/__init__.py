@@ -47,6 +47,7 @@ from tfnlp.layers.embeddings.two_stream_embedding import TwoStreamEmbedding
 from tfnlp.layers.outputs.adaptive_softmax import AdaptiveSoftmax
 from tfnlp.layers.outputs.choices import MergeChoices, SplitChoices
 from tfnlp.layers.outputs.last_state import LastState
+from tfnlp.layers.outputs.mean_pooling import MeanPooling
 from tfnlp.layers.outputs.output_bias import OutputBias
 from tfnlp.layers.outputs.scalar_mix import ScalarMix
 from tfnlp.quantization.fake_quantization import fake_quantize, get_ranges, set_ranges
@@ -71,6 +72,7 @@ __all__ = [
     "LastState",
     "LayerNormalization",
     "LearnedPositionEncoding",
+    "MeanPooling",
     "MergeChoices",
     "MultiHeadAttention",
     "OutputBias",

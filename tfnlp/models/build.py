@@ -5,9 +5,10 @@ import contextlib
 import keras
 
 from tfnlp import families, models
-from tfnlp.configs import MASKED_LMS, check_head, family_name
-from tfnlp.layers import MergeChoices, SplitChoices
-from tfnlp.models import heads
+from tfnlp.configs import check_head, family_name
+from tfnlp.layers import MergeChoices
+from tfnlp.models.heads import pool
+from tfnlp.models.predictions import PREDICTIONS, Encoded
 from tfnlp.models.shared_parts import BuildOptions
 from tfnlp.models.text_model import TextModel, config_of
 from tfnlp.utils.errors import InputError
@@ -108,7 +109,9 @@ def build_model(
             if packed:
                 inputs["positions"] = keras.Input((None,), dtype="int32", name="positions")
             outputs = _encode(config, head, inputs, options, **shared)
-            outputs = _predict(config, head, num_classes, inputs, outputs, options=options)
+            if head is not None:
+                text = Encoded(config, inputs, outputs, options)
+                outputs = PREDICTIONS[head](text, num_classes) | outputs
             if not options.hidden_states:
                 del outputs["hidden_states"]
     model = TextModel(inputs, outputs, name=name or family_name(config))
@@ -139,7 +142,7 @@ def _encode(config, head, inputs, options, **shared):
     outputs = {"sequence_output": states[-1], "hidden_states": states} | further
     is_whole_text = head in ("classifier", "chooser", "pretraining")
     if config.pooling.token and (is_whole_text or (head is None and config.pooling.pretrained)):
-        outputs["pooled_output"] = heads.pool(config, states[-1], texts["padding_mask"], head)
+        outputs["pooled_output"] = pool(config, states[-1], texts["padding_mask"], head)
     return outputs | ({"memory": memory[0]} if "memory" in inputs else {})
 
 
@@ -157,47 +160,6 @@ def _inputs(config, head, memory):
         shape = (config.num_layers, None, config.hidden_dim)
         inputs["memory"] = keras.Input(shape, dtype="float32", name="memory")
     return inputs
-
-
-def _predict(config, head, num_classes, inputs, outputs, options):
-    """Return the outputs of an encoder with those of a head."""
-    x, pooled = outputs["sequence_output"], outputs.get("pooled_output")
-    predictions = {}
-    if head == "classifier":
-        logits = heads.classify(config, pooled, num_classes, config.head_dropout)
-        predictions = {"logits": logits}
-    elif head == "chooser":
-        logits = heads.classify(config, pooled, 1, config.chooser_dropout)
-        split = SplitChoices(dtype="float32", name="choices")
-        predictions = {"logits": split(logits, inputs["token_ids"])}
-    elif head == "tagger":
-        predictions = {"logits": heads.tag(config, x, num_classes)}
-    elif head == "answerer":
-        start, end = heads.answer(config, x)
-        predictions = {"start_logits": start, "end_logits": end}
-    elif head == "bidirectional_lm":
-        predictions = heads.bidirectional_lm(config, x)
-    elif head == "discriminator":
-        predictions = {"logits": heads.discriminate(config, x, inputs.get("positions"))}
-    elif head is not None:
-        predictions = {"logits": _predict_tokens(config, head, inputs, outputs, options)}
-    if head == "pretraining":
-        predictions["pair_logits"] = heads.compare_texts(config, pooled)
-    return predictions | outputs
-
-
-def _predict_tokens(config, head, inputs, outputs, options):
-    """Return the logits of a head that predicts tokens."""
-    x, states = outputs["sequence_output"], outputs["hidden_states"]
-    encoder = keras.Model(inputs, x)
-    embeddings = encoder.get_layer("embeddings")
-    if head in MASKED_LMS:
-        if config.enhanced_mask_decoder:
-            x = models.deberta.decode_masks(config, encoder, inputs, states, options)
-        return heads.masked_lm(config, embeddings, x)
-    if config.adaptive_softmax:
-        return heads.adaptive_lm(config, embeddings, x)
-    return heads.lm(config, embeddings, x, head != "causal_lm" or config.output_bias)
 
 
 def _build_encoder_decoder(config, head, options):

@@ -33,6 +33,20 @@ def pool(config, x, padding_mask, head):
     return pooler(x)
 
 
+def transform(config, x, name, activation, units=None):
+    """Compute the dense layer with an activation before the logits of tokens, (B, L, D).
+
+    Its width is that of the model where `units` is None.
+    """
+    dense = keras.layers.Dense(
+        units or config.hidden_dim,
+        activation=get_activation(activation),
+        kernel_initializer=head_initializer(config),
+        name=name,
+    )
+    return dense(x)
+
+
 def classify(config, pooled, num_classes, dropout):
     """Compute the logits of each text, (B, C) float32, from its vector (B, D).
 
@@ -66,14 +80,9 @@ def answer(config, x):
 
 def masked_lm(config, embeddings, x):
     """Compute the masked LM logits of each position, (B, L, V) (Devlin et al. 2019, task 1)."""
-    transform = keras.layers.Dense(
-        embeddings.embedding_dim,
-        activation=get_activation(config.lm_activation),
-        kernel_initializer=head_initializer(config),
-        name="lm_transform",
-    )
+    x = transform(config, x, "lm_transform", config.lm_activation, embeddings.embedding_dim)
     norm = LayerNormalization(epsilon=config.layer_norm_epsilon, name="lm_norm")
-    return lm(config, embeddings, norm(transform(x)))
+    return lm(config, embeddings, norm(x))
 
 
 def compare_texts(config, pooled):
@@ -154,13 +163,8 @@ def discriminate(config, x, positions=None):
             first = ops.take_along_axis(x, starts[..., None], axis=1)
         norm = LayerNormalization(epsilon=config.layer_norm_epsilon, name="discriminator_norm")
         x = norm(x + first)
-    transform = keras.layers.Dense(
-        config.hidden_dim,
-        activation=get_activation(config.activation),
-        kernel_initializer=head_initializer(config),
-        name="discriminator_transform",
-    )
-    return _dense(config, 1, "discriminator")(transform(x))[..., 0]
+    x = transform(config, x, "discriminator_transform", config.activation)
+    return _dense(config, 1, "discriminator")(x)[..., 0]
 
 
 def _dense(config, units, name, **options):

@@ -6,9 +6,11 @@
 import dataclasses
 
 import numpy as np
+import tensorflow as tf
 
 from tfnlp.checkpoints import load_model, read_head, read_labels, read_task_settings
 from tfnlp.functional.links import LINKS
+from tfnlp.functional.masks import masked_mean
 from tfnlp.knowledge import load_entity_tokenizer
 from tfnlp.models import check_vocabulary, num_classes, reads_choices
 from tfnlp.pipelines.pipeline import pipeline_of
@@ -76,22 +78,30 @@ class KerasBackend:
 
     def _as_exported(self, outputs):
         """Convert the model's outputs for one encoding to those of an exported file."""
-        if self.pooling is not None:
-            return {"embedding": pool(outputs["sequence_output"], self.pooling)}
-        return file_outputs(self.kind, outputs)
+        batch = {name: value[None] for name, value in outputs.items()}
+        if self.pooling is not None and not batch["sequence_output"].size:
+            # An empty text without special tokens has the vector 0.
+            batch = {name: np.zeros((1, 1, x.shape[2]), x.dtype) for name, x in batch.items()}
+        outputs = file_outputs(self.kind, batch, pooling=self.pooling)
+        return {name: np.asarray(value[0]) for name, value in outputs.items()}
 
 
-def file_outputs(kind, outputs):
-    """Return the outputs of an exported file, {name: values}, from those of a model's head."""
+def file_outputs(kind, outputs, padding_mask=None, pooling=None):
+    """Return the outputs of an exported file, {name: values}, from those of a model.
+
+    Args:
+        kind: the `tfnlp.tasks.kinds.Kind` of the model.
+        outputs: {name: values (B, ...)}.
+        padding_mask: (B, L), 0 at padding; None without any.
+        pooling: of `POOLINGS`, for vectors of texts, of length 1; or None.
+    """
+    if pooling is not None:
+        states = outputs["sequence_output"]
+        x = states[:, 0] if pooling == "first" else masked_mean(states, padding_mask)
+        return {"embedding": tf.math.l2_normalize(x, axis=-1)}
     if "probability" in kind.outputs:
         return {"probability": LINKS[kind.link].probability(outputs["logits"])}
     return dict(zip(kind.outputs, (outputs[name] for name in kind.reads), strict=True))
-
-
-def pool(states, pooling):
-    """Pool states (L, D) to a vector (D,) of length 1; of zeros if there are no states."""
-    vector = (states[:1] if pooling == "first" else states).sum(0)
-    return vector / max(np.linalg.norm(vector), 1e-12)
 
 
 def load_runner(folder, batch_size=32):

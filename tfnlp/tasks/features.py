@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from tfnlp.functional.masks import masked_mean
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
 
@@ -44,8 +45,7 @@ def extract_features(model, batches, layers="last", pooling="mean"):
             return x[:, 0]
         if pooling == "none":
             return x
-        mask = tf.cast(inputs["padding_mask"], "float32")[:, :, None]  # (B, L, 1)
-        return tf.reduce_sum(x * mask, 1) / tf.maximum(tf.reduce_sum(mask, 1), 1.0)
+        return masked_mean(x, inputs["padding_mask"])
 
     features = [None] * len(batches.encodings)
     for indices in progress_bar(batches.batch_indices(), desc="extracting", unit="batch"):
