@@ -81,20 +81,12 @@ def test_bad_input_is_one_sentence(place, run, tmp_path):
     output = tmp_path / "a.png"
     for folder, flags, message in (
         ("gru", ["--picture=activations", "--text=a", "--unit=99"], "--unit=99 must be from 0 to"),
-        ("gru", ["--picture=gradients", "--text=a", "--length=99"], "fewer than the 100 of a"),
         ("gru", ["--picture=alignment", "--text=a", "--target=b"], "has no attention to a source"),
-        (
-            "gru",
-            ["--picture=activations", "--text=a", "--pieces=2"],
-            "--pieces=2 has no effect beside --picture=activations",
-        ),
-        ("gru", ["--picture=layers"], "mixes no layers; give a classifier or tagger that was"),
         (
             "gru",
             ["--picture=layers", "--text=a"],
             "--text=a has no effect beside --picture=layers",
         ),
-        ("gru", ["--picture=gradients"], "Give either --text or --input"),
         (
             "transformer",
             ["--picture=alignment", f"--text={'a ' * 600}", "--target=b"],
