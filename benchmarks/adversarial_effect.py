@@ -14,7 +14,7 @@ import math
 from absl import flags
 
 from benchmarks import finetune_parity
-from recipes import entry_point, finetuning_run
+from recipes.shell import entry_point, finetuning_run
 
 FLAGS = flags.FLAGS
 finetuning_run.define_adversarial_flags()

@@ -30,7 +30,7 @@ import tempfile
 import numpy as np
 from absl import flags
 
-from recipes import entry_point
+from recipes.shell import entry_point
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS

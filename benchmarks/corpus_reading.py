@@ -19,7 +19,7 @@ import time
 
 from absl import flags
 
-from recipes import entry_point
+from recipes.shell import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list("input", None, "Files of text, as prepare_corpus takes them.")

@@ -15,7 +15,8 @@ import time
 import numpy as np
 from absl import flags
 
-from recipes import distillation_flags, entry_point
+from recipes.flags import distillation_flags
+from recipes.shell import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("output_dir", None, "Folder to write distillation_cost.json into.")

@@ -24,7 +24,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import normalize
 
-from recipes import entry_point
+from recipes.shell import entry_point
 from tfnlp import baselines, text
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import write_json

@@ -17,7 +17,8 @@ import pathlib
 from absl import flags
 
 from benchmarks import finetune_parity
-from recipes import entry_point, knowledge_flags
+from recipes.flags import knowledge_flags
+from recipes.shell import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("num_layers", None, "First layers of the model to keep; all if not given.", 1)

@@ -16,7 +16,7 @@ import pathlib
 import numpy as np
 from absl import flags
 
-from recipes import entry_point
+from recipes.shell import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of a classifier.")

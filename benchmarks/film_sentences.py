@@ -15,7 +15,7 @@ import re
 
 from absl import flags
 
-from recipes import entry_point
+from recipes.shell import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("reviews", None, "File of reviews, with a column `sentence`.")

@@ -17,7 +17,8 @@ import sys
 from absl import flags
 
 from benchmarks.torch_inputs import torch_inputs
-from recipes import entry_point, task_flags, training_flags
+from recipes.flags import task_flags, training_flags
+from recipes.shell import entry_point
 from tfnlp.utils.files import file_hash, read_json, write_json
 
 FLAGS = flags.FLAGS

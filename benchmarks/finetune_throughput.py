@@ -17,7 +17,7 @@ import time
 from absl import flags
 
 from benchmarks.torch_inputs import torch_inputs
-from recipes import entry_point
+from recipes.shell import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Hugging Face BERT folder.")

@@ -16,8 +16,8 @@ import time
 import psutil
 from absl import flags
 
-from recipes import entry_point
-from recipes.subprocesses import recipe_command
+from recipes.shell import entry_point
+from recipes.shell.subprocesses import recipe_command
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Hugging Face folder.")

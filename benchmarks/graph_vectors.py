@@ -13,7 +13,8 @@ import statistics
 
 from absl import flags
 
-from recipes import entry_point, knowledge_flags
+from recipes.flags import knowledge_flags
+from recipes.shell import entry_point
 
 FLAGS = flags.FLAGS
 knowledge_flags.define_graph_flags()

@@ -12,7 +12,7 @@ import pathlib
 from absl import flags
 
 from benchmarks.hostile_texts import agreements, hostile_strings
-from recipes import entry_point
+from recipes.shell import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of a classifier.")

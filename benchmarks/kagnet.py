@@ -14,7 +14,7 @@ import dataclasses
 import numpy as np
 from absl import app, flags
 
-from recipes import knowledge_flags
+from recipes.flags import knowledge_flags
 from tfnlp.configs import KagNetConfig
 from tfnlp.knowledge import concept_vectors
 from tfnlp.tasks import read_choices

@@ -24,7 +24,7 @@ import traceback
 
 import safetensors.numpy
 
-from recipes import entry_point
+from recipes.shell import entry_point
 
 ROOT = pathlib.Path(__file__).parents[1]
 

@@ -14,7 +14,7 @@ import time
 
 from absl import flags
 
-from recipes import entry_point
+from recipes.shell import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("input", None, "A .tsv of texts in the column sentence.")

@@ -12,7 +12,7 @@ import subprocess
 
 from absl import flags
 
-from recipes import entry_point
+from recipes.shell import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("mediapipe_python", None, "Python of an environment with mediapipe.")

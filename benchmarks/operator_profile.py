@@ -20,7 +20,7 @@ from absl import flags
 from ai_edge_litert.interpreter import Interpreter
 
 from distill.runtime.associated_files import read_files
-from recipes import entry_point
+from recipes.shell import entry_point
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS

@@ -11,7 +11,7 @@ entropy of the shares of variance along the principal axes, 1 where all states l
 
 from absl import flags
 
-from recipes import entry_point
+from recipes.shell import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list("model_dirs", None, "Folders of pretrained models.")

@@ -13,7 +13,7 @@ import time
 
 from absl import flags
 
-from recipes import entry_point
+from recipes.shell import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("log_steps", 10, "Steps between lines.", 1)

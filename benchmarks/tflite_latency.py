@@ -15,7 +15,7 @@ import time
 import numpy as np
 from absl import flags
 
-from recipes import entry_point
+from recipes.shell import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("output_dir", None, "Folder for the files and latency.json.")

@@ -16,7 +16,7 @@ import time
 
 from absl import flags
 
-from recipes import entry_point
+from recipes.shell import entry_point
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS

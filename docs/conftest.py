@@ -20,7 +20,7 @@ import pytest
 from sybil import Region, Sybil
 from sybil.parsers.markdown import SkipParser
 
-from recipes import demo_data
+from recipes.shell import demo_data
 
 DOCS = pathlib.Path(__file__).parent
 BLOCK = re.compile(

@@ -8,7 +8,7 @@ import sys
 import jupytext
 from nbclient import NotebookClient
 
-from recipes import demo_data
+from recipes.shell import demo_data
 
 CLONE = pathlib.Path(__file__).parents[1]
 GUIDES = CLONE / "docs/guides"

@@ -19,8 +19,9 @@ from absl import flags
 
 import tfnlp
 from distill import learning
-from recipes import data_flags, dataclass_flags, entry_point, runner_flags, training_flags
-from recipes.command_line import group, no_effect
+from recipes.flags import data_flags, dataclass_flags, runner_flags, training_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import group, no_effect
 from tfnlp import checkpoints, pipelines
 from tfnlp.tasks.kinds import CLASSIFIER
 from tfnlp.utils.errors import InputError

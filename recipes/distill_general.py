@@ -12,15 +12,9 @@ that head, such as MiniLM, for methods that compare hidden states and attention.
 from absl import flags, logging
 
 from distill import learning
-from recipes import (
-    distillation_flags,
-    distillation_run,
-    entry_point,
-    model_flags,
-    runner_flags,
-    training_flags,
-)
-from recipes.command_line import group, no_effect
+from recipes.flags import distillation_flags, model_flags, runner_flags, training_flags
+from recipes.shell import distillation_run, entry_point
+from recipes.shell.command_line import group, no_effect
 from tfnlp import objectives, text, training
 
 FLAGS = flags.FLAGS

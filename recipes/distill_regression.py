@@ -11,7 +11,8 @@ attention or others of the teacher's outputs. OUTPUT_DIR/best is a Hugging Face 
 
 from absl import flags
 
-from recipes import data_flags, distillation_flags, distillation_run, entry_point, task_flags
+from recipes.flags import data_flags, distillation_flags, task_flags
+from recipes.shell import distillation_run, entry_point
 from tfnlp import tasks
 
 FLAGS = flags.FLAGS

@@ -11,7 +11,8 @@ words or characters, like its teacher.
 """
 
 from distill import learning
-from recipes import data_flags, distillation_flags, distillation_run, entry_point, task_flags
+from recipes.flags import data_flags, distillation_flags, task_flags
+from recipes.shell import distillation_run, entry_point
 from tfnlp import checkpoints, tasks
 
 distillation_flags.define_flags()

@@ -12,7 +12,7 @@ import pathlib
 import numpy as np
 from absl import flags
 
-from recipes import entry_point
+from recipes.shell import entry_point
 from tfnlp import knowledge
 from tfnlp.baselines import WordVectors
 

@@ -18,8 +18,9 @@ unless many tokens are unknown to a tokenizer (`unknown_share`).
 from absl import flags, logging
 
 import tfnlp
-from recipes import data_flags, entry_point, model_flags
-from recipes.command_line import group
+from recipes.flags import data_flags, model_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import group
 from tfnlp import checkpoints, objectives, text
 from tfnlp.utils.files import check_writable, write_json
 

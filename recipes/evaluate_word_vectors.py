@@ -12,8 +12,8 @@ counted and left out.
 
 from absl import flags
 
-from recipes import entry_point
-from recipes.command_line import check_output, refuse_without
+from recipes.shell import entry_point
+from recipes.shell.command_line import check_output, refuse_without
 from tfnlp import baselines, plots
 from tfnlp.utils.errors import InputError
 

@@ -23,8 +23,9 @@ import re
 from absl import flags, logging
 
 from distill import export, runtime
-from recipes import data_flags, entry_point, model_flags
-from recipes.command_line import group, no_effect, read_numbers, refuse_without
+from recipes.flags import data_flags, model_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import group, no_effect, read_numbers, refuse_without
 from tfnlp import checkpoints, text
 from tfnlp.tasks.kinds import ANSWERER, CLASSIFIER, TAGGER
 from tfnlp.text.readers import read_json_data

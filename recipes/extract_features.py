@@ -8,7 +8,8 @@ The output has the vectors in the order of the texts.
 
 from absl import flags, logging
 
-from recipes import data_flags, entry_point, model_flags
+from recipes.flags import data_flags, model_flags
+from recipes.shell import entry_point
 from tfnlp import checkpoints, knowledge, tasks, text
 
 FLAGS = flags.FLAGS

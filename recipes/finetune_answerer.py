@@ -10,7 +10,8 @@ go to OUTPUT_DIR/n_best.json, with their offsets in the text.
 
 from absl import flags
 
-from recipes import data_flags, entry_point, finetuning_run, task_flags
+from recipes.flags import data_flags, task_flags
+from recipes.shell import entry_point, finetuning_run
 from tfnlp import tasks, training
 
 FLAGS = flags.FLAGS

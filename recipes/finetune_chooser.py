@@ -7,7 +7,8 @@ Each line has a prompt, its choices (columns choice0, choice1, ... or ending0, .
 of the correct one, from 0.
 """
 
-from recipes import data_flags, entry_point, finetuning_run, task_flags
+from recipes.flags import data_flags, task_flags
+from recipes.shell import entry_point, finetuning_run
 from tfnlp import tasks
 
 task_flags.define_chooser_flags()

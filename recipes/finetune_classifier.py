@@ -17,7 +17,8 @@ OUTPUT_DIR/best, the folder of the best epoch, loads with transformers and in th
 
 from absl import flags
 
-from recipes import entry_point, finetuning_run, task_flags
+from recipes.flags import task_flags
+from recipes.shell import entry_point, finetuning_run
 from tfnlp import tasks
 
 FLAGS = flags.FLAGS

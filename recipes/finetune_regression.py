@@ -9,7 +9,8 @@ The score is Pearson's correlation (--monitor=spearman for Spearman's). Without
 
 from absl import flags
 
-from recipes import data_flags, entry_point, finetuning_run, task_flags
+from recipes.flags import data_flags, task_flags
+from recipes.shell import entry_point, finetuning_run
 from tfnlp import tasks
 
 FLAGS = flags.FLAGS

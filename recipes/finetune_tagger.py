@@ -15,7 +15,8 @@ are tokenised as one text, and the score is KLUE's entity F1.
 
 from absl import flags
 
-from recipes import data_flags, entry_point, finetuning_run, task_flags
+from recipes.flags import data_flags, task_flags
+from recipes.shell import entry_point, finetuning_run
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list(

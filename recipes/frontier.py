@@ -16,8 +16,9 @@ import pathlib
 from absl import flags, logging
 
 from distill import reports, runtime
-from recipes import data_flags, entry_point
-from recipes.command_line import require_one
+from recipes.flags import data_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import require_one
 from tfnlp import pipelines
 from tfnlp.utils.files import check_writable, write_text
 from tfnlp.utils.formatting import aligned

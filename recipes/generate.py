@@ -15,8 +15,9 @@ first batch of a length takes some seconds longer, because the search is compile
 
 from absl import flags, logging
 
-from recipes import entry_point, generation_flags, model_flags
-from recipes.command_line import check_output, require_one
+from recipes.flags import generation_flags, model_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import check_output, require_one
 from tfnlp import checkpoints, generation, text
 
 FLAGS = flags.FLAGS

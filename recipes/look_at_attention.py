@@ -26,9 +26,10 @@ from absl import flags, logging
 
 import tfnlp
 from distill.learning.layer_map import resolve_layer_map
-from recipes import distillation_flags, entry_point
-from recipes.command_line import refuse_without
-from recipes.model_flags import load_with_tokenizer
+from recipes.flags import distillation_flags
+from recipes.flags.model_flags import load_with_tokenizer
+from recipes.shell import entry_point
+from recipes.shell.command_line import refuse_without
 from tfnlp import generation, plots
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable, write_text

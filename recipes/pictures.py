@@ -30,9 +30,9 @@ import numpy as np
 from absl import flags, logging
 
 import tfnlp
-from recipes import entry_point
-from recipes.command_line import check_output, refuse_beside, require_one
-from recipes.model_flags import load_with_tokenizer
+from recipes.flags.model_flags import load_with_tokenizer
+from recipes.shell import entry_point
+from recipes.shell.command_line import check_output, refuse_beside, require_one
 from tfnlp import generation, objectives, plots
 from tfnlp.utils.errors import InputError
 

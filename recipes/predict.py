@@ -23,8 +23,9 @@ import pathlib
 from absl import flags
 
 from distill import reports, runtime
-from recipes import data_flags, entry_point, runner_flags
-from recipes.command_line import refuse_beside, refuse_without, require_one
+from recipes.flags import data_flags, runner_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import refuse_beside, refuse_without, require_one
 from tfnlp import checkpoints, pipelines
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable

@@ -17,8 +17,9 @@ import os
 
 from absl import flags, logging
 
-from recipes import data_flags, entry_point, runner_flags
-from recipes.command_line import refuse_beside
+from recipes.flags import data_flags, runner_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import refuse_beside
 from tfnlp import corpora, text
 from tfnlp.utils.formatting import counted
 

@@ -41,15 +41,9 @@ import os
 
 from absl import flags, logging
 
-from recipes import (
-    data_flags,
-    entry_point,
-    knowledge_flags,
-    model_flags,
-    objective_flags,
-    training_flags,
-)
-from recipes.command_line import flag_text, group, no_effect, read_numbers, refuse_beside
+from recipes.flags import data_flags, knowledge_flags, model_flags, objective_flags, training_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import flag_text, group, no_effect, read_numbers, refuse_beside
 from tfnlp import checkpoints, configs, objectives, training
 from tfnlp.corpora.shards import read_manifest
 from tfnlp.families import FAMILIES, family_of

@@ -23,8 +23,9 @@ import os
 from absl import flags, logging
 
 import tfnlp
-from recipes import entry_point, model_flags, training_flags
-from recipes.command_line import group, read_numbers, refuse_beside, refuse_without
+from recipes.flags import model_flags, training_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import group, read_numbers, refuse_beside, refuse_without
 from tfnlp import checkpoints, generation, tasks, training
 from tfnlp.utils.files import check_writable
 

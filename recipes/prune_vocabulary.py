@@ -14,7 +14,8 @@ import pathlib
 from absl import flags, logging
 
 from distill import compression
-from recipes import data_flags, entry_point, model_flags
+from recipes.flags import data_flags, model_flags
+from recipes.shell import entry_point
 from tfnlp import checkpoints, text
 from tfnlp.utils.files import check_writable, write_json
 

@@ -9,7 +9,7 @@ and precision, recall and F of words regardless of their order.
 
 from absl import flags
 
-from recipes import entry_point
+from recipes.shell import entry_point
 from tfnlp import tasks, text
 from tfnlp.utils.files import check_writable, write_json
 

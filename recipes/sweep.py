@@ -39,10 +39,10 @@ import sys
 
 from absl import flags
 
-from recipes import entry_point
-from recipes.sweep_file import check_sweep, read_sweep
-from recipes.sweep_runs import check_runs, run_sweep
-from recipes.sweep_table import write_table
+from recipes.shell import entry_point
+from recipes.sweeps.sweep_file import check_sweep, read_sweep
+from recipes.sweeps.sweep_runs import check_runs, run_sweep
+from recipes.sweeps.sweep_table import write_table
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("sweep", None, "YAML or JSON file of the variants.")

@@ -18,8 +18,9 @@ import pathlib
 import numpy as np
 from absl import flags, logging
 
-from recipes import dataclass_flags, entry_point, knowledge_flags, training_flags
-from recipes.command_line import no_effect, refuse_beside
+from recipes.flags import dataclass_flags, knowledge_flags, training_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import no_effect, refuse_beside
 from tfnlp import knowledge
 from tfnlp.utils.files import check_writable, read_json, write_json
 

@@ -13,8 +13,9 @@ import pathlib
 
 from absl import flags, logging
 
-from recipes import data_flags, dataclass_flags, entry_point, knowledge_flags, task_flags
-from recipes.command_line import check_output, refuse_beside, refuse_without
+from recipes.flags import data_flags, dataclass_flags, knowledge_flags, task_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import check_output, refuse_beside, refuse_without
 from tfnlp import checkpoints, knowledge, plots, training
 from tfnlp.configs import KagNetConfig
 from tfnlp.tasks.kinds import CHOOSER

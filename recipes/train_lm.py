@@ -23,9 +23,10 @@ import dataclasses
 from absl import flags, logging
 
 import tfnlp
-from recipes import data_flags, dataclass_flags, entry_point, model_flags, training_flags
-from recipes.command_line import group, refuse_beside
-from recipes.input_checks import named_files
+from recipes.flags import data_flags, dataclass_flags, model_flags, training_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import group, refuse_beside
+from recipes.shell.input_checks import named_files
 from tfnlp import configs, corpora, objectives, training
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.settings import setting

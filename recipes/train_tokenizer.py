@@ -11,7 +11,8 @@ import pathlib
 
 from absl import flags, logging
 
-from recipes import data_flags, entry_point
+from recipes.flags import data_flags
+from recipes.shell import entry_point
 from tfnlp import text
 from tfnlp.utils.files import check_writable
 

@@ -31,15 +31,15 @@ import functools
 from absl import flags, logging
 
 import tfnlp
-from recipes import (
+from recipes.flags import (
     data_flags,
     dataclass_flags,
-    entry_point,
     model_flags,
     training_flags,
     translator_model_flags,
 )
-from recipes.command_line import group
+from recipes.shell import entry_point
+from recipes.shell.command_line import group
 from tfnlp import configs, generation, tasks, training
 from tfnlp.training.training_config import TrainingConfig
 from tfnlp.utils.errors import InputError

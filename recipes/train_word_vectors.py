@@ -14,8 +14,9 @@ import pathlib
 
 from absl import flags, logging
 
-from recipes import dataclass_flags, entry_point, training_flags
-from recipes.command_line import refuse_beside, refuse_without
+from recipes.flags import dataclass_flags, training_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import refuse_beside, refuse_without
 from tfnlp import baselines, text
 from tfnlp.baselines.word_vector_settings import GloveSettings, Word2VecSettings
 from tfnlp.utils.files import check_writable, write_json

@@ -20,8 +20,9 @@ import sys
 from absl import flags
 
 import tfnlp
-from recipes import entry_point, generation_flags, model_flags
-from recipes.command_line import check_output, refuse_beside
+from recipes.flags import generation_flags, model_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import check_output, refuse_beside
 from tfnlp import checkpoints, generation, training
 from tfnlp.utils.errors import InputError
 

@@ -96,7 +96,7 @@ def test_flags_of_commands_exist():
     """Each recipe is imported in a fork, as absl's flags are of a process."""
     code = (
         "import json, os, sys\n"
-        "from recipes.tfnlp_command import flag_words\n"
+        "from recipes.shell.tfnlp_command import flag_words\n"
         "for name in sys.argv[1:]:\n"
         "    if not os.fork():\n"
         "        print(json.dumps([name, flag_words(name)]), flush=True)\n"

@@ -3,7 +3,7 @@
 import pathlib
 import re
 
-from recipes.entry_point import with_flags
+from recipes.shell.entry_point import with_flags
 
 ROOT = pathlib.Path(__file__).parents[1]
 

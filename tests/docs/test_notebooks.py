@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from recipes import demo_data
+from recipes.shell import demo_data
 
 notebooks = pytest.importorskip(
     "docs.notebooks", reason="needs the extra docs", exc_type=ImportError

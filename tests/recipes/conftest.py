@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from tests.grammar_corpus import make_reviews, write_reviews
-from tests.recipes.shell import Shell, command
+from tests.recipes.processes import Shell, command
 from tfnlp.checkpoints import save_model
 from tfnlp.models import BertConfig, Gpt2Config, build_model
 from tfnlp.text import train_tokenizer, train_wordpiece

@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 
-from tests.recipes.shell import RECIPES
+from tests.recipes.processes import RECIPES
 
 
 def refusals(recipe, command_lines):
@@ -55,7 +55,7 @@ class Blocker:
 def _serve(name, command_lines):
     from absl import flags
 
-    from recipes import command_line, entry_point
+    from recipes.shell import command_line, entry_point
 
     sys.meta_path.insert(0, Blocker())
     recipe, refused = importlib.import_module(f"recipes.{name}"), []

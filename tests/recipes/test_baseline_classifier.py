@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from tests.recipes.processes import RECIPES
 from tests.recipes.refusals import refusals
-from tests.recipes.shell import RECIPES
 
 
 def test_the_table_and_the_file_have_the_same_figures(corpus, tmp_path):

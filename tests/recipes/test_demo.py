@@ -14,9 +14,10 @@ import zipfile
 
 import pytest
 
-from recipes import demo, demo_data
+from recipes import demo
+from recipes.shell import demo_data
 from tests.grammar_corpus import make_reviews, write_reviews
-from tests.recipes.shell import Shell
+from tests.recipes.processes import Shell
 from tfnlp.checkpoints import save_model
 from tfnlp.models import BertConfig, build_model
 from tfnlp.text import train_wordpiece

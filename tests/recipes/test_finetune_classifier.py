@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from tests.recipes.shell import command
+from tests.recipes.processes import command
 from tfnlp.baselines import WordVectors
 from tfnlp.checkpoints import read_config
 from tfnlp.text import load_tokenizer

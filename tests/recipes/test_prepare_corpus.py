@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.grammar_corpus import make_reviews
-from tests.recipes.shell import RECIPES
+from tests.recipes.processes import RECIPES
 from tfnlp.objectives import ShardedCorpus
 from tfnlp.text import train_wordpiece
 

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from recipes.objective_flags import OBJECTIVES as SETTINGS
+from recipes.flags.objective_flags import OBJECTIVES as SETTINGS
 from tests.checkpoints.stored_tensors import tensors_of
 from tests.grammar_corpus import make_reviews, write_reviews
+from tests.recipes.processes import RECIPES
 from tests.recipes.refusals import check_refusals
-from tests.recipes.shell import RECIPES
 from tfnlp import families
 from tfnlp.checkpoints import read_head, read_task_settings
 from tfnlp.configs import FAMILIES, config_by_name

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from recipes import sweep_file
+from recipes.sweeps import sweep_file
 
 
 def run_recipe(*flags):

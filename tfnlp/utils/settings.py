@@ -16,7 +16,7 @@ BOUNDS = {
 
 
 def setting(default, help, choices=None, **bounds):
-    """Return a dataclass field; `recipes.dataclass_flags` makes a flag of it.
+    """Return a dataclass field; `recipes.flags.dataclass_flags` makes a flag of it.
 
     Args:
         default: its default.

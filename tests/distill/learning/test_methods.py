@@ -9,7 +9,7 @@ import pytest
 from distill.learning.distiller import Distiller
 from distill.learning.methods import METHODS, make_terms, soft_label_terms
 from distill.learning.terms import check_terms
-from recipes.distillation_flags import METHOD_NAMES
+from recipes.flags.distillation_flags import METHOD_NAMES
 from tests.distill.learning.test_terms import divergence
 from tfnlp.models import AlbertConfig, Gpt2Config, build_model
 from tfnlp.tasks import Classification

@@ -4,8 +4,8 @@ import dataclasses
 
 from absl import flags
 
-from recipes import dataclass_flags
-from recipes.command_line import group, refuse_beside, refuse_without
+from recipes.flags import dataclass_flags
+from recipes.shell.command_line import group, refuse_beside, refuse_without
 from tfnlp import objectives
 from tfnlp.utils.settings import Settings, setting
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from recipes.sweep_file import check_sweep, read_sweep
+from recipes.sweeps.sweep_file import check_sweep, read_sweep
 from tfnlp.utils.errors import InputError
 
 FLAGS = "{train: TMP/train.tsv, dev: TMP/dev.tsv, num_layers: 1, epochs: 1}"

@@ -4,7 +4,7 @@ import pathlib
 
 from absl import flags
 
-from recipes.command_line import group, no_effect, refuse_without
+from recipes.shell.command_line import group, no_effect, refuse_without
 from tfnlp import baselines, knowledge, models
 from tfnlp.utils.errors import InputError
 

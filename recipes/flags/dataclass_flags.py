@@ -10,7 +10,7 @@ import dataclasses
 
 from absl import flags
 
-from recipes.command_line import flag_text, no_effect
+from recipes.shell.command_line import flag_text, no_effect
 
 FLAGS = flags.FLAGS
 

@@ -2,8 +2,8 @@
 
 from absl import flags, logging
 
-from recipes.command_line import flag_text, group
-from recipes.data_flags import define_split_flags, read_splits
+from recipes.flags.data_flags import define_split_flags, read_splits
+from recipes.shell.command_line import flag_text, group
 from tfnlp import tasks, text
 from tfnlp.utils.errors import InputError
 

@@ -6,7 +6,7 @@ import pathlib
 from absl import flags, logging
 
 import tfnlp
-from recipes.command_line import group, refuse_beside
+from recipes.shell.command_line import group, refuse_beside
 from tfnlp import baselines, checkpoints, configs, knowledge, text, training
 from tfnlp.utils.errors import InputError
 

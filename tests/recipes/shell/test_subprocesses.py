@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from recipes.subprocesses import run_command
+from recipes.shell.subprocesses import run_command
 
 
 def ask_to_stop(path):

@@ -2,7 +2,7 @@
 
 import pathlib
 
-from recipes.sweep_runs import read_figures
+from recipes.sweeps.sweep_runs import read_figures
 from tfnlp.plots import plot_variants
 from tfnlp.utils.errors import unknown_name
 from tfnlp.utils.files import write_text
@@ -18,7 +18,7 @@ def write_table(sweep, folder):
     """Print the table of finished runs, and write table.tsv, runs.tsv and variants.png.
 
     Args:
-        sweep: a `recipes.sweep_file.Sweep`.
+        sweep: a `recipes.sweeps.sweep_file.Sweep`.
         folder: the sweep's folder.
 
     Raises:

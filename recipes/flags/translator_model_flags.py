@@ -7,9 +7,9 @@ from absl import flags, logging
 import tfnlp
 from distill import learning
 from distill.learning.layer_map import LAYER_MAPS
-from recipes import dataclass_flags
-from recipes.command_line import group, refuse_beside, refuse_without
-from recipes.model_flags import find_tokenizer
+from recipes.flags import dataclass_flags
+from recipes.flags.model_flags import find_tokenizer
+from recipes.shell.command_line import group, refuse_beside, refuse_without
 from tfnlp import checkpoints, configs, generation, text
 from tfnlp.utils.settings import setting
 

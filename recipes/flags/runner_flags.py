@@ -5,7 +5,7 @@ import shlex
 
 from absl import flags
 
-from recipes.command_line import group, refuse_without
+from recipes.shell.command_line import group, refuse_without
 from tfnlp.utils.shard_work import in_beam
 
 FLAGS = flags.FLAGS

@@ -5,14 +5,14 @@ import dataclasses
 from absl import flags
 
 from distill.learning.layer_map import resolve_layer_map
-from recipes import (
+from recipes.flags import (
     compression_flags,
     dataclass_flags,
     model_flags,
     runner_flags,
     training_flags,
 )
-from recipes.command_line import group, read_numbers, refuse_beside
+from recipes.shell.command_line import group, read_numbers, refuse_beside
 from tfnlp.utils.settings import setting
 
 FLAGS = flags.FLAGS

@@ -15,7 +15,7 @@ import pathlib
 import runpy
 import sys
 
-from recipes.command_line import recipe_flags
+from recipes.shell.command_line import recipe_flags
 
 # The recipes by purpose, in the order of a project.
 GROUPS = {
@@ -103,7 +103,7 @@ def overview():
 
 def summary(name):
     """Return the first line of a recipe's docstring, which is read and not imported."""
-    source = (pathlib.Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8")
+    source = (pathlib.Path(__file__).parents[1] / f"{name}.py").read_text(encoding="utf-8")
     return ast.get_docstring(ast.parse(source)).partition("\n")[0].removesuffix(".")
 
 

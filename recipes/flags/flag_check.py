@@ -1,9 +1,9 @@
 """Checks command lines of a recipe without running it.
 
-    python -m recipes.flag_check RECIPE
+    python -m recipes.flags.flag_check RECIPE
 
 reads a JSON list of mappings of flags, and prints the names of the recipe's flags, and for each
-mapping an error or null. See `recipes.sweep_file`.
+mapping an error or null. See `recipes.sweeps.sweep_file`.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import sys
 
 from absl import flags
 
-from recipes.command_line import parse, recipe_flags, unknown_flag
+from recipes.shell.command_line import parse, recipe_flags, unknown_flag
 
 FLAGS = flags.FLAGS
 

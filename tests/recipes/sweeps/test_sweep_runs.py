@@ -7,15 +7,15 @@ import textwrap
 
 import pytest
 
-from recipes import sweep_runs
-from recipes.sweep_file import check_sweep, read_sweep
-from recipes.sweep_runs import check_runs, run_sweep
-from recipes.sweep_table import write_table
+from recipes.sweeps import sweep_runs
+from recipes.sweeps.sweep_file import check_sweep, read_sweep
+from recipes.sweeps.sweep_runs import check_runs, run_sweep
+from recipes.sweeps.sweep_table import write_table
+from tests.recipes.sweeps.test_sweep_file import FLAGS
 from tests.recipes.test_sweep import run_recipe
-from tests.recipes.test_sweep_file import FLAGS
 from tfnlp.utils.errors import InputError
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 
 # What runs in place of a recipe: a score of its flags, and a line for each call.
 STAND_IN = """

@@ -16,8 +16,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from absl import app, flags, logging
 
-from recipes.command_line import fail, parse
-from recipes.input_checks import check_columns, check_files, with_column_flag
+from recipes.shell.command_line import fail, parse
+from recipes.shell.input_checks import check_columns, check_files, with_column_flag
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.native_notices import without_notices
 

@@ -2,8 +2,8 @@
 
 from absl import flags
 
-from recipes import dataclass_flags
-from recipes.command_line import group, no_effect
+from recipes.flags import dataclass_flags
+from recipes.shell.command_line import group, no_effect
 from tfnlp import generation
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.generation_settings import Beam, Greedy, Sample

@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from recipes import tfnlp_command
+from recipes.shell import tfnlp_command
 
-RECIPES = pathlib.Path(tfnlp_command.__file__).parent
+RECIPES = pathlib.Path(tfnlp_command.__file__).parents[1]
 
 
 def test_every_recipe_has_a_purpose_and_a_line():
-    programs = [p.stem for p in RECIPES.glob("*.py") if "entry_point.run(main)" in p.read_text()]
+    programs = {path.stem for path in RECIPES.glob("*.py")} - {"__init__"}
     assert sorted(tfnlp_command.NAMES) == sorted(programs)
     lines = tfnlp_command.overview().splitlines()
     (line,) = (line for line in lines if line.startswith("  distill_tagger "))
@@ -31,7 +31,7 @@ def test_every_recipe_has_a_purpose_and_a_line():
     ],
 )
 def test_the_command(arguments, status, text):
-    command = [sys.executable, "-m", "recipes.tfnlp_command", *arguments]
+    command = [sys.executable, "-m", "recipes.shell.tfnlp_command", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == status
     assert text in result.stdout + result.stderr
@@ -39,7 +39,7 @@ def test_the_command(arguments, status, text):
 
 def test_bash_completes_names_and_flags(tmp_path):
     program = tmp_path / "tfnlp"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m recipes.tfnlp_command "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m recipes.shell.tfnlp_command "$@"\n')
     program.chmod(0o755)
     script = f"""PATH={tmp_path}:$PATH; eval "$(tfnlp --completion)"
 complete_words() {{ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tfnlp 2>/dev/null

@@ -5,7 +5,7 @@ import dataclasses
 from absl import flags
 
 from distill import compression, learning
-from recipes import (
+from recipes.flags import (
     compression_flags,
     distillation_flags,
     model_flags,

@@ -2,8 +2,8 @@
 
 from absl import flags
 
-from recipes import compression_flags, knowledge_flags, model_flags, training_flags
-from recipes.command_line import group
+from recipes.flags import compression_flags, knowledge_flags, model_flags, training_flags
+from recipes.shell.command_line import group
 from tfnlp import training
 from tfnlp.training.published_settings import FINE_TUNING
 from tfnlp.utils.errors import InputError

@@ -4,9 +4,10 @@ import os
 
 from absl import flags, logging
 
-from recipes import dataclass_flags, entry_point
-from recipes.command_line import group, no_effect, recipe_flags, refuse_beside
-from recipes.input_checks import FILES
+from recipes.flags import dataclass_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import group, no_effect, recipe_flags, refuse_beside
+from recipes.shell.input_checks import FILES
 from tfnlp import training
 from tfnlp.training.training_config import TrainingConfig
 from tfnlp.utils.files import check_writable

@@ -6,7 +6,7 @@ from absl import flags, logging
 
 import tfnlp
 from distill import compression
-from recipes.command_line import group, refuse_beside, refuse_without
+from recipes.shell.command_line import group, refuse_beside, refuse_without
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS

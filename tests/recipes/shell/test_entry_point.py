@@ -14,14 +14,14 @@ import tomllib
 import pytest
 import tensorflow as tf
 
-from recipes import entry_point
-from tests.recipes.shell import command
+from recipes.shell import entry_point
+from tests.recipes.processes import command
 from tests.requirements import installed_modules, read_requirements
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 CODE = """
 import psutil
-from recipes.entry_point import keep_freed_memory
+from recipes.shell.entry_point import keep_freed_memory
 
 process = psutil.Process()
 {call}
@@ -186,7 +186,7 @@ def test_only_what_the_package_installs_is_said_to_be_installed_with_it(monkeypa
 def test_peers_of_keras_that_no_recipe_uses_are_not_loaded_with_it():
     code = (
         "import sys\n"
-        "from recipes.entry_point import UNUSED_PEERS, load_tensorflow\n"
+        "from recipes.shell.entry_point import UNUSED_PEERS, load_tensorflow\n"
         "load_tensorflow()\n"
         "print({*UNUSED_PEERS} & {*sys.modules}, 'keras' in sys.modules)\n"
         "import sklearn\n"

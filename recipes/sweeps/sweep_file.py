@@ -10,7 +10,7 @@ import typing
 
 import yaml
 
-from recipes.input_checks import FILES
+from recipes.shell.input_checks import FILES
 from tfnlp.text.lines import check_file
 from tfnlp.utils.errors import InputError, unknown_name
 from tfnlp.utils.hub import is_remote
@@ -181,9 +181,8 @@ def check_sweep(sweep, with_files=True):
 
 def recipes():
     """Return the names of the recipes that a sweep can run."""
-    folder = pathlib.Path(__file__).parent
-    names = (p.stem for p in folder.glob("*.py") if "\ndef main():\n" in p.read_text("utf-8"))
-    return sorted({*names} - {"demo", "sweep"})
+    names = {path.stem for path in pathlib.Path(__file__).parents[1].glob("*.py")}
+    return sorted(names - {"__init__", "demo", "sweep"})
 
 
 def _mapping(place, content, keys=None):
@@ -269,7 +268,7 @@ def _check_flags(sweep):
             flags = step.filled(places | {"variant": variant}) | {"output_dir": "run"}
             uses.setdefault(step.recipe, {})[sweep.place(variant, step)] = flags
     for recipe, flags_by_place in uses.items():
-        command = [sys.executable, "-m", "recipes.flag_check", recipe]
+        command = [sys.executable, "-m", "recipes.flags.flag_check", recipe]
         lines = json.dumps([*flags_by_place.values()])
         answer = json.loads(subprocess.check_output(command, input=lines, text=True))
         for place, error in zip(flags_by_place, answer["errors"], strict=True):

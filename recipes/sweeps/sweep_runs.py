@@ -9,7 +9,7 @@ import time
 
 from absl import logging
 
-from recipes.subprocesses import recipe_command, run_command
+from recipes.shell.subprocesses import recipe_command, run_command
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json, write_json
 from tfnlp.utils.locks import held_alone
@@ -22,7 +22,7 @@ def run_sweep(sweep, folder):
     """Run all unfinished runs; continue with the next one if a run fails.
 
     Args:
-        sweep: a checked `recipes.sweep_file.Sweep`.
+        sweep: a checked `recipes.sweeps.sweep_file.Sweep`.
         folder: the parent folder of the runs.
 
     Returns:

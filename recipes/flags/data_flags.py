@@ -5,8 +5,8 @@ import itertools
 from absl import flags
 
 from distill import reports
-from recipes.command_line import group, refuse_without
-from recipes.input_checks import named_files
+from recipes.shell.command_line import group, refuse_without
+from recipes.shell.input_checks import named_files
 from tfnlp import checkpoints, corpora, pipelines, text
 from tfnlp.tasks.kinds import TASK_HEADS
 from tfnlp.text.lines import holds_nothing

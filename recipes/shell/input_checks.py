@@ -5,7 +5,7 @@ import os
 
 from absl import flags
 
-from recipes.command_line import recipe_flags
+from recipes.shell.command_line import recipe_flags
 from tfnlp import text
 from tfnlp.utils.errors import ColumnError, InputError
 from tfnlp.utils.hub import check_source, is_remote

@@ -1,0 +1,1 @@
+"""Flags that several recipes have, and what they make of them."""

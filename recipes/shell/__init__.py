@@ -1,0 +1,1 @@
+"""What stands between the shell and a recipe."""

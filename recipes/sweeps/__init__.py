@@ -1,0 +1,1 @@
+"""Sweeps: their file, their runs and their table."""
