@@ -95,7 +95,7 @@ def onnx_runners(folder):
     """Export .onnx files, plain and fused; return {name: (function of ids (1, L), path)}."""
     import transformers
 
-    from distill.reports.onnx_baseline import export_int8, onnx_session
+    from benchmarks.onnx_baseline import export_int8, onnx_session
 
     config = transformers.BertConfig(
         num_hidden_layers=4, hidden_size=312, intermediate_size=1200, num_attention_heads=12

@@ -8,8 +8,7 @@ input), with 1 and 2 threads, and for texts of varying length; the time to open 
 first call, which prepares the graph, are measured too. Peak memory is that of a process that only
 runs the file. On --input, in the format of the task's recipe, the file is compared with the Keras
 model of --model_dir: by the share of equal labels, tags, answers or choices, or the correlation of
-numbers. --onnx measures the latency of ONNX Runtime with int8 of the same weights (needs
-tfnlp[benchmarks]).
+numbers.
 """
 
 from absl import flags
@@ -27,15 +26,14 @@ flags.DEFINE_string("model_dir", None, "Folder of the Keras model it was exporte
 flags.DEFINE_string("input", None, "File of texts to compare with --model_dir on.")
 data_flags.define_column_flags()
 flags.DEFINE_integer("repeats", 50, "Timed runs for each figure.", 1)
-flags.DEFINE_bool("onnx", False, "Also time the classifier of --model_dir in ONNX Runtime.")
 flags.DEFINE_string("output_dir", None, "Folder to write benchmark.json into.")
 flags.mark_flags_as_required(["model", "output_dir"])
 
 
 def check_flags():
     """Raise an InputError for conflicting flags."""
-    if bool(FLAGS.input or FLAGS.onnx) != bool(FLAGS.model_dir):
-        raise InputError("Agreement needs both --model_dir and --input, and --onnx a --model_dir.")
+    if bool(FLAGS.input) != bool(FLAGS.model_dir):
+        raise InputError("Agreement needs both --model_dir and --input.")
 
 
 def main():
@@ -54,8 +52,6 @@ def main():
         model.max_length = runner.max_length
         figures["check"] = export.compare(runner, model, inputs)
         sentence = export.describe(model.kind, figures["check"])
-    if FLAGS.onnx:
-        figures["onnx"] = reports.benchmark_onnx(FLAGS.model_dir, repeats=FLAGS.repeats)
     reports.print_benchmark(figures, sentence)
     write_json(output, figures)
 

@@ -4,7 +4,6 @@ from .inputs import Columns as Columns
 from .inputs import Inputs as Inputs
 from .latency import benchmark_file as benchmark_file
 from .latency import print_benchmark as print_benchmark
-from .onnx_baseline import benchmark_onnx as benchmark_onnx
 from .pareto_frontier import find_candidates as find_candidates
 from .pareto_frontier import measure_candidates as measure_candidates
 from .pareto_frontier import name_candidates as name_candidates

@@ -117,12 +117,6 @@ def print_benchmark(figures, check=None):
         f"mixed lengths {mixed:8.2f} ms a text; texts of one length in a row take {equal:.2f} ms, "
         f"{mixed / equal:.2f} times less"
     )
-    for name, onnx in figures.get("onnx", {}).items():
-        print(f"{name}, int8: {onnx['size_mb']:.2f} MB")
-        for length, ms in onnx["latency_ms"].items():
-            file_ms = figures["latency_ms"]["1"].get(str(length))
-            share = f"; the file takes {file_ms / ms:.2f} of it" if file_ms else ""
-            print(f"1 thread, {length:>3} tokens {ms:8.2f} ms{share}")
 
 
 def _measure(path, repeats, lengths, threads):

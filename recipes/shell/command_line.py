@@ -199,11 +199,8 @@ def _what_is_wrong(error):
 
 
 def unknown_flag(name):
-    """Return the error message for an unknown flag, with flags it may abbreviate or misspell."""
-    names, spelt = list(recipe_flags()), name.replace("-", "_")
-    begin = [n for n in names if n.startswith(spelt)]
-    initials = [n for n in names if "".join(word[0] for word in n.split("_")) == spelt]
-    alike = begin or initials or difflib.get_close_matches(spelt, names)
+    """Return the error message for an unknown flag, with flags that are spelt like it."""
+    alike = difflib.get_close_matches(name.replace("-", "_"), list(recipe_flags()))
     if not alike:
         return f"There is no flag --{name}; --help lists all flags."
     return f"There is no flag --{name}; did you mean {_joined([f'--{n}' for n in alike], 'or')}?"

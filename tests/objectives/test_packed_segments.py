@@ -4,7 +4,6 @@ import numpy as np
 
 from tests.objectives.small import TEMPLATE, numbered
 from tfnlp.objectives import Segments
-from tfnlp.objectives.batch_provenance import batch_documents
 from tfnlp.objectives.packed_segments import join_documents, pack_segments
 from tfnlp.text import LengthBatches
 
@@ -33,7 +32,6 @@ def test_documents_fill_texts_that_they_leave_the_least_room_in():
     assert batches.signature()[0].keys() == inputs[0].keys()
     ids = np.concatenate([batch["token_ids"].ravel() for batch in inputs])
     assert sorted(ids[ids > 9]) == CORPUS.token_ids.tolist()
-    assert batch_documents(LengthBatches(texts, 1), 0, 3) == [2, 4]
 
 
 def test_many_documents_leave_little_room():

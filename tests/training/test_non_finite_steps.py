@@ -27,8 +27,7 @@ def test_an_exploding_loss_stops_the_run(tmp_path, tokenizer):
 def test_a_bad_batch_stops_the_run_before_it_harms(tmp_path, tokenizer):
     folder = tmp_path / "run"
     bad = {(1, 3): NAN}
-    documents = ", ".join(map(str, sorted(make_batches(tokenizer, {}).batch_indices(1)[3])))
-    message = rf"^At step 4 of epoch 2 \(documents {documents}\).* not finite.*on_nan=skip"
+    message = r"^At step 4 of epoch 2 .* not finite.*on_nan=skip"
     for _ in range(2):  # the same command says so again, at once
         with pytest.raises(InputError, match=message):
             train(folder, tokenizer, bad)

@@ -6,7 +6,6 @@ from . import recurrent_translator as recurrent_translator
 from .build import build_model as build_model
 from .kagnet import build_kagnet as build_kagnet
 from .knowledge_bert import with_entities as with_entities
-from .layouts import get_layout_map as get_layout_map
 from .text_model import TextModel as TextModel
 from .text_model import check_lengths as check_lengths
 from .text_model import check_vocabulary as check_vocabulary

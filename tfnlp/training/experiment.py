@@ -112,7 +112,6 @@ class Experiment(abc.ABC):
             evaluate=self.evaluate_dev,
             fingerprints=self.fingerprints(),
             on_nan=self.on_nan,
-            describe_batch=self.describe_batch,
         )
 
     def evaluate_dev(self):
@@ -135,13 +134,6 @@ class Experiment(abc.ABC):
     @abc.abstractmethod
     def fingerprints(self):
         """Return {name: fingerprint} of the inputs, beside the batches, that decide the result."""
-
-    def describe_batch(self, epoch, number):  # noqa: B027
-        """Return the sources of a batch as text, or None if they are not known.
-
-        Args:
-            epoch, number: of the batch, both from 0.
-        """
 
     @abc.abstractmethod
     def evaluate(self):

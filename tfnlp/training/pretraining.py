@@ -10,7 +10,6 @@ from absl import logging
 
 from tfnlp.checkpoints import check_saves, load_model, read_config, save_model
 from tfnlp.models import build_model, check_lengths, check_vocabulary
-from tfnlp.objectives.batch_provenance import describe_documents
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.text.epoch_batches import EpochBatches
 from tfnlp.training.experiment import Experiment
@@ -141,10 +140,6 @@ class Pretraining(Experiment):
         if "dev" in self.batches:
             fingerprints["the encoded dev batches"] = self.batches["dev"].fingerprint()
         return fingerprints
-
-    def describe_batch(self, epoch, number):
-        step = epoch * len(self.batches["train"]) + number
-        return describe_documents(self.passes, *divmod(step, len(self.passes)))
 
     def evaluate(self):
         """Return model and data sizes, and the metrics of the last epoch."""

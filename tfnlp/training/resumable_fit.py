@@ -53,8 +53,7 @@ def fit(model, batches, config, run, save_model, **options):
         run: the `RunFolder` to write to.
         save_model: function that writes the model to a folder, such as `run.best` after each epoch
             that is the best so far.
-        options: `monitor`, `evaluate`, `fingerprints`, `on_nan` and `describe_batch` of
-            `RunRecorder`.
+        options: `monitor`, `evaluate`, `fingerprints` and `on_nan` of `RunRecorder`.
 
     Raises:
         InputError: if there is a `patience` without a metric, before any work. If the loss or a
@@ -139,8 +138,6 @@ class RunRecorder(keras.callbacks.Callback):
             decide the result, by name, such as "train"; that of `batches` is added.
         on_nan: "stop", or "skip" to continue without the update of a bad batch, for a model that
             skips such updates (`tfnlp.training.non_finite_steps`).
-        describe_batch: function from an epoch and a batch's number in it, both from 0, to a
-            description of the batch's sources, or None; None for no description.
 
     Attributes:
         progress: the finished epochs, the finished steps within the epoch, and what else a resumed
@@ -156,7 +153,6 @@ class RunRecorder(keras.callbacks.Callback):
     evaluate: Callable | None = None
     fingerprints: dict = dataclasses.field(default_factory=dict)
     on_nan: str = "stop"
-    describe_batch: Callable | None = None
 
     def __post_init__(self):
         super().__init__()
@@ -433,10 +429,8 @@ class RunRecorder(keras.callbacks.Callback):
         )
 
     def last_step(self):
-        """Return the last step and the sources of its batch, in words."""
-        epoch, step = self.progress["epoch"], self.progress["step"]
-        sources = self.describe_batch and self.describe_batch(epoch, step - 1)
-        return f"step {step} of epoch {epoch + 1}" + (f" ({sources})" if sources else "")
+        """Return the last step in words."""
+        return f"step {self.progress['step']} of epoch {self.progress['epoch'] + 1}"
 
     def save(self):
         # All workers read the variables, though only one writes: each holds a part of the sums.

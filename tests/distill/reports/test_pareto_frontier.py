@@ -222,8 +222,5 @@ def test_the_page_is_whole_and_marks_the_frontier(capsys):
     counts = [len(re.findall('id="(frontier|beaten): ', plot)) for plot in page.split("<svg")[1:]]
     assert counts == [5, 4]
     assert pareto_frontier.page([short], "accuracy", "dev").count("<svg") == 1
-    onnx = {"onnxruntime": {"size_mb": 1.0, "latency_ms": {32: 4.0, 256: 8.0}}}
-    print_benchmark(candidates[0].figures | {"onnx": onnx})
-    said = capsys.readouterr().out
-    assert "in a row take 2.00 ms, 1.25 times less" in said and "the file takes 2.00 of it" in said
-    assert "1 thread, 256 tokens     8.00 ms\n" in said
+    print_benchmark(candidates[0].figures)
+    assert "in a row take 2.00 ms, 1.25 times less" in capsys.readouterr().out

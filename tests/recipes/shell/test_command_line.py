@@ -84,7 +84,6 @@ def test_help_by_its_other_names_says_groups_bounds_choices_and_defaults():
     ("given", "said"),
     [
         (["--trian=a"], "There is no flag --trian; did you mean --train?"),
-        (["--lr=1"], "There is no flag --lr; did you mean --learning_rate?"),
         (["--train"], "--train needs a value, as in --train=VALUE."),
         (["--max_length=1"], "--max_length=1 must be a whole number, 3 or more."),
         (["--precision=half"], "--precision=half must be one of float32, mixed_bfloat16 or"),

@@ -5,14 +5,11 @@ Needs tfnlp[benchmarks], which is imported inside functions alone.
 
 import inspect
 import logging
-import pathlib
-import tempfile
 import warnings
 
 import numpy as np
 
-from distill.reports.latency import LENGTHS, median_ms
-from tfnlp.utils.errors import needs_extra
+from distill.reports.latency import LENGTHS
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
@@ -67,37 +64,6 @@ def onnx_session(path):
         return session.run(None, {name: values[name] for name in names})[0]
 
     return run
-
-
-def benchmark_onnx(model_dir, lengths=LENGTHS, repeats=50):
-    """Measure size and latency of a classifier in ONNX Runtime, int8, on one thread.
-
-    Args:
-        model_dir: Hugging Face folder of the classifier.
-        lengths: tokens of the texts to time.
-        repeats: timed runs for each.
-
-    Returns:
-        {name: {"size_mb": ..., "latency_ms": {length: median}}}, for the plain .onnx and, for a
-        BERT, the fused one.
-
-    Raises:
-        InputError: if tfnlp[benchmarks] is not installed.
-    """
-    with needs_extra("onnx=True", "benchmarks"):
-        import onnxruntime  # noqa: F401
-        import transformers
-    figures = {}
-    with tempfile.TemporaryDirectory() as folder:
-        transformers.utils.logging.disable_progress_bar()
-        model = transformers.AutoModelForSequenceClassification.from_pretrained(model_dir)
-        for name, path in export_int8(model.eval(), pathlib.Path(folder)).items():
-            run, latency = onnx_session(path), {}
-            for length in lengths:
-                ids = _ids(model, length)
-                latency[length] = median_ms(run, (ids, ids**0), repeats)
-            figures[name] = {"size_mb": path.stat().st_size / 1e6, "latency_ms": latency}
-    return figures
 
 
 def _ids(model, length):
