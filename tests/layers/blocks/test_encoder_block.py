@@ -145,3 +145,24 @@ def test_blocks_with_a_part_in_common_load_and_are_not_cloned(part, given, tmp_p
             assert len({id(getattr(block, name)) for block in again.layers[1:]}) == 1
     with pytest.raises(ValueError, match=r"shares its .* save the model and load it"):
         keras.models.clone_model(model)
+
+
+def test_given_parts_compute_and_are_loaded(tmp_path):
+    """A gated feed-forward network and norms without a mean, as newer encoders have them."""
+    gate = keras.Sequential([keras.layers.Dense(12, "silu"), keras.layers.Dense(8)])
+    norm = keras.layers.RMSNormalization(epsilon=1e-5)
+    block = EncoderBlock(2, 12, feed_forward=gate, norm=norm, norm_first=True)
+    states = keras.Input((None, 8))
+    model = keras.Model(states, block(states))
+    x = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
+
+    def normalized(x):
+        return x / np.sqrt(np.mean(x**2, axis=-1, keepdims=True) + 1e-5)
+
+    attended = x + np.asarray(block.attention(normalized(x)))
+    expected = attended + np.asarray(gate(normalized(attended)))
+    np.testing.assert_allclose(model(x), expected, rtol=1e-5, atol=1e-5)
+    assert block.attention_norm is not block.feed_forward_norm
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded(x), model(x))

@@ -25,6 +25,10 @@ class EncoderBlock(BaseBlock):
     Args: those of `BaseBlock`, and
         attention: the attention layer, such as a `DisentangledAttention` of `num_heads`;
             multi-head attention if None. Options of kernels and biases are not for it.
+        feed_forward: the layer in place of a `FeedForward` of `intermediate_dim`, (B, L, D) to
+            (B, L, D). Options of kernels and biases are not for it.
+        norm: a layer of which each sub-layer has a copy as its norm, such as a
+            `keras.layers.RMSNormalization`; `LayerNormalization` if None.
         feed_forward_dropout: applied between the two layers of the feed-forward network.
         output_initializer: for the kernels that write to the residual stream, which GPT-2
             starts smaller; `kernel_initializer` if None.
@@ -51,6 +55,8 @@ class EncoderBlock(BaseBlock):
         self,
         *args,
         attention=None,
+        feed_forward=None,
+        norm=None,
         feed_forward_dropout=0.0,
         output_initializer=None,
         dropout_after=SUBLAYERS,
@@ -58,6 +64,7 @@ class EncoderBlock(BaseBlock):
         **kwargs,
     ):
         super().__init__(*args, **kwargs)
+        norm = norm and keras.saving.serialize_keras_object(norm)
         self.keep(locals() | {"shared_parts": [*(shared_parts or ())]})
         for name in dropout_after:
             check_choice("dropout_after", name, SUBLAYERS)
@@ -66,8 +73,13 @@ class EncoderBlock(BaseBlock):
             self.block_size = getattr(attention, "block_size", None)
         parts = shared_parts or {}
         self.given_attention = attention
-        self.feed_forward = parts.get("feed_forward") or self._feed_forward(
-            dropout=feed_forward_dropout, output_initializer=self._output_initializer()
+        self.given_feed_forward = feed_forward
+        self.feed_forward = (
+            parts.get("feed_forward")
+            or feed_forward
+            or self._feed_forward(
+                dropout=feed_forward_dropout, output_initializer=self._output_initializer()
+            )
         )
         self.attention_norm, self.feed_forward_norm = (
             parts.get(f"{name}_norm") or self._norm(f"{name}_norm") for name in SUBLAYERS
@@ -79,6 +91,12 @@ class EncoderBlock(BaseBlock):
         )
         if attention is None:
             self.attention = parts.get("attention")
+
+    def _norm(self, name):
+        if self.norm is None:
+            return super()._norm(name)
+        config = self.norm["config"] | {"name": name}
+        return keras.saving.deserialize_keras_object(self.norm | {"config": config})
 
     def _output_initializer(self):
         return self.output_initializer and self.output_initializer.clone()
@@ -171,7 +189,8 @@ class EncoderBlock(BaseBlock):
         return (output, *spec[1:])
 
     def fields(self):
-        return super().fields() | {"attention": self.given_attention}
+        given = {"attention": self.given_attention, "feed_forward": self.given_feed_forward}
+        return super().fields() | given
 
     def get_config(self):
         parts = {name: serialize_shared(getattr(self, name)) for name in self.shared_parts}
@@ -183,10 +202,9 @@ class EncoderBlock(BaseBlock):
         for name, part in parts.items():
             check_shared(part, f"{config['name']} shares its {name} with another block")
         parts = {name: _deserialized(part) for name, part in parts.items()}
-        attention = config["attention"]
-        if attention:
-            attention = parts.get("attention") or _deserialized(attention)
-        return super().from_config(config | {"attention": attention, "shared_parts": parts})
+        given = {name: config.get(name) for name in (*SUBLAYERS, "norm")}
+        given = {name: x and (parts.get(name) or _deserialized(x)) for name, x in given.items()}
+        return super().from_config(config | given | {"shared_parts": parts})
 
 
 def _deserialized(part):
