@@ -6,7 +6,7 @@ from absl import flags, logging
 
 import tfnlp
 from distill import compression
-from recipes.shell.command_line import group, refuse_beside, refuse_without
+from recipes.shell.command_line import group, hide, refuse_beside, refuse_without
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -53,6 +53,7 @@ def define_training_flags():
     flags.DEFINE_integer(
         "sparsity_end_step", None, "Step of the last pruning; half of all steps if not given.", 1
     )
+    hide("sparsity_pattern", "sparsity_begin_step", "sparsity_end_step")
     flags.DEFINE_integer(
         "clusters",
         None,

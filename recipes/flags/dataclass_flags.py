@@ -10,7 +10,7 @@ import dataclasses
 
 from absl import flags
 
-from recipes.shell.command_line import flag_text, no_effect
+from recipes.shell.command_line import flag_text, hide, no_effect
 
 FLAGS = flags.FLAGS
 
@@ -48,7 +48,9 @@ def define_choice(configs):
         _define(field, None, **field.metadata | {"help": help})
 
 
-def _define(field, default, help, choices=None, low=None, high=None, **_):
+def _define(field, default, help, choices=None, rare=False, low=None, high=None, **_):
+    if rare:
+        hide(field.name)
     if choices:
         flags.DEFINE_enum(field.name, default, choices, help)
     elif field.type is bool:

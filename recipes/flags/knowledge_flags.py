@@ -4,7 +4,7 @@ import pathlib
 
 from absl import flags
 
-from recipes.shell.command_line import group, no_effect, refuse_without
+from recipes.shell.command_line import group, hide, no_effect, refuse_without
 from tfnlp import baselines, knowledge, models
 from tfnlp.utils.errors import InputError
 
@@ -44,6 +44,7 @@ def define_entity_flags():
         "entities already needs none."
     )
     flags.DEFINE_integer("knowledge_layers", 2, "The last blocks, which read entities.", 1)
+    hide("graph", "format", "language", "entity_vectors", "morphemes", "knowledge_layers")
 
 
 def check_graph_flags():

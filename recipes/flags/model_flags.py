@@ -6,7 +6,7 @@ import pathlib
 from absl import flags, logging
 
 import tfnlp
-from recipes.shell.command_line import group, refuse_beside
+from recipes.shell.command_line import group, hide, refuse_beside
 from tfnlp import baselines, checkpoints, configs, knowledge, text, training
 from tfnlp.utils.errors import InputError
 
@@ -39,6 +39,7 @@ def define_model_flags():
     flags.DEFINE_integer(
         "block_size", None, "Tokens in a block of attention, for long inputs in less memory.", 1
     )
+    hide("block_size")
     define_scratch_flags()
 
 
@@ -84,11 +85,13 @@ def define_scratch_flags():
     flags.DEFINE_string(
         "vocabulary_text", None, "File of further texts to train the tokenizer on."
     )
+    hide("intermediate_dim", "predicted_words", "vocabulary_text")
 
 
 def define_direction_flag():
     """Define the flag of the directions of a recurrent network."""
     flags.DEFINE_bool("bidirectional", None, "Read texts from both ends with a recurrent network.")
+    hide("bidirectional")
 
 
 @group("Model from scratch")
@@ -104,6 +107,7 @@ def define_pooling_flags():
     flags.DEFINE_integer(
         "word_ngrams", None, "Longest n-gram of tokens in a bag; 1 if not given.", 1
     )
+    hide("channels", "word_ngrams")
 
 
 @group("Model from scratch")

@@ -15,6 +15,7 @@ from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 _titles = {}
+_hidden = set()
 
 
 def group(title):
@@ -31,6 +32,11 @@ def group(title):
         return defining
 
     return decorate
+
+
+def hide(*names):
+    """Leave flags that few need out of `--help`; `--help-all` lists them."""
+    _hidden.update(names)
 
 
 def recipe_flags():
@@ -50,7 +56,7 @@ def parse(argv):
     Raises:
         SystemExit: with status 0 after the help, 2 after an error.
     """
-    for name in ("help", "helpshort", "h", "?"):
+    for name in ("help", "helpshort", "h", "?", "help-all", "help_all"):
         flags.DEFINE_flag(_Help(name), module_name="absl.app")
     FLAGS.set_gnu_getopt(True)  # also parse flags that follow a positional word
     try:
@@ -131,11 +137,14 @@ def check_output(name, *endings):
     check_writable(path)
 
 
-def help_text(width=None):
-    """Return the recipe's docstring and its flags by groups, required flags first."""
+def help_text(width=None, rare=False):
+    """Return the recipe's docstring and its flags by groups, required ones first, or rare too."""
     width = width or min(shutil.get_terminal_size().columns, 100)
-    groups = {"Required": []}
-    for name, flag in recipe_flags().items():
+    groups, shown = {"Required": []}, recipe_flags()
+    hidden = _hidden & shown.keys() if not rare else set()
+    for name, flag in shown.items():
+        if name in hidden:
+            continue
         title = "Required" if _required(flag) else _titles.get(name, "This recipe")
         groups.setdefault(title, []).append(flag)
     names = {flag.name: _shown_name(flag) for group in groups.values() for flag in group}
@@ -147,7 +156,8 @@ def help_text(width=None):
             wrapped = textwrap.wrap(_explained(flag), max(width - column, 30))
             lines.append(f"  {names[flag.name]}".ljust(column) + wrapped[0])
             lines += [" " * column + line for line in wrapped[1:]]
-    return "\n".join([*lines, "", "--helpfull lists the flags of libraries as well."])
+    more = f"--help-all lists {len(hidden)} more, which few need; " if hidden else ""
+    return "\n".join([*lines, "", f"{more}--helpfull lists the flags of libraries as well."])
 
 
 class _Help(flags.BooleanFlag):
@@ -158,7 +168,7 @@ class _Help(flags.BooleanFlag):
 
     def parse(self, argument):
         if self._parse(argument):
-            print(help_text())
+            print(help_text(rare=self.name in ("help-all", "help_all")))
             sys.exit()
 
 
@@ -178,7 +188,7 @@ def _missing():
     names = [f"--{flag.name}" for flag in flags_left if flag.value in (None, "", [])]
     if not FLAGS.is_parsed() or not names:
         return None
-    return f"{_joined(names, 'and')} must be given; --help explains all flags."
+    return f"{_joined(names, 'and')} must be given; --help explains them."
 
 
 def _what_is_wrong(error):
@@ -202,7 +212,7 @@ def unknown_flag(name):
     """Return the error message for an unknown flag, with flags that are spelt like it."""
     alike = difflib.get_close_matches(name.replace("-", "_"), list(recipe_flags()))
     if not alike:
-        return f"There is no flag --{name}; --help lists all flags."
+        return f"There is no flag --{name}; --help-all lists all flags."
     return f"There is no flag --{name}; did you mean {_joined([f'--{n}' for n in alike], 'or')}?"
 
 

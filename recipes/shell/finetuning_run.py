@@ -3,7 +3,7 @@
 from absl import flags
 
 from recipes.flags import compression_flags, knowledge_flags, model_flags, training_flags
-from recipes.shell.command_line import group
+from recipes.shell.command_line import group, hide
 from tfnlp import training
 from tfnlp.training.published_settings import FINE_TUNING
 from tfnlp.utils.errors import InputError
@@ -40,6 +40,7 @@ def define_adversarial_flags():
         "nothing that can be measured; 0.5 does.",
         0,
     )
+    hide("adversarial_weight", "adversarial_step")
 
 
 def check_flags():

@@ -32,23 +32,29 @@ class TrainingConfig(Settings):
         0.1, "Share of the steps in which the rate rises.", low=0, high=1
     )
     warmup_steps: int | None = setting(
-        None, "Steps in which the rate rises; a share of all, a tenth, if not given.", low=0
+        None,
+        "Steps in which the rate rises; a share of all, a tenth, if not given.",
+        low=0,
+        rare=True,
     )
     weight_decay: float = setting(0.01, "Decay of weights; biases and norms do not decay.", low=0)
     clip_norm: float = setting(
-        1.0, "Largest norm of all gradients together; 0: no clipping.", low=0
+        1.0, "Largest norm of all gradients together; 0: no clipping.", low=0, rare=True
     )
     patience: int = setting(
         0, "Epochs without a better dev score after which training stops; 0: never.", low=0
     )
     checkpoint_steps: int = setting(
-        500, "Steps between saved states; the state is also saved after each epoch.", low=1
+        500,
+        "Steps between saved states; the state is also saved after each epoch.",
+        low=1,
+        rare=True,
     )
     keep_every: int | None = setting(
-        None, "Steps between models kept in checkpoints/; none are if not given.", low=1
+        None, "Steps between models kept in checkpoints/; none are if not given.", low=1, rare=True
     )
     keep_best: int = setting(
-        0, "Number of best epochs by dev whose models are kept in checkpoints/.", low=0
+        0, "Number of best epochs by dev whose models are kept in checkpoints/.", low=0, rare=True
     )
     log_steps: int = setting(
         0, "Steps between lines of loss, rate and speed in metrics.jsonl; 0: epochs alone.", low=0
@@ -58,12 +64,16 @@ class TrainingConfig(Settings):
         "linear", "Fall of the learning rate after its peak.", choices=SCHEDULES
     )
     end_rate_share: float = setting(
-        0.0, "Share of the peak rate that a schedule ends with.", low=0, high=1
+        0.0, "Share of the peak rate that a schedule ends with.", low=0, high=1, rare=True
     )
     decay_share: float = setting(
-        0.1, "Share of the steps, the last, in which the rate of wsd falls.", low=0, high=1
+        0.1,
+        "Share of the steps, the last, in which the rate of wsd falls.",
+        low=0,
+        high=1,
+        rare=True,
     )
-    decay_power: float = setting(2.0, "Exponent of a polynomial schedule.", above=0)
+    decay_power: float = setting(2.0, "Exponent of a polynomial schedule.", above=0, rare=True)
     optimizer: str = setting(
         "adamw",
         "AdamW; LAMB for batches of thousands; or Muon for matrices of blocks, at some five times "
@@ -71,16 +81,22 @@ class TrainingConfig(Settings):
         choices=OPTIMIZERS,
     )
     beta_1: float = setting(
-        0.9, "Decay of the optimizer's mean of gradients.", low=0, high=1, below=1
+        0.9, "Decay of the optimizer's mean of gradients.", low=0, high=1, below=1, rare=True
     )
     beta_2: float = setting(
-        0.999, "Decay of the optimizer's mean of squared gradients.", low=0, high=1, below=1
+        0.999,
+        "Decay of the optimizer's mean of squared gradients.",
+        low=0,
+        high=1,
+        below=1,
+        rare=True,
     )
     epsilon: float | None = setting(
         None,
         "Number added to the root of the mean of squared gradients; if not given 1e-8, and 1e-6 "
         "for LAMB.",
         low=0,
+        rare=True,
     )
     ema_decay: float = setting(
         0.0,
@@ -96,6 +112,7 @@ class TrainingConfig(Settings):
         low=0,
         high=1,
         above=0,
+        rare=True,
     )
     accumulation_steps: int = setting(
         1,
@@ -107,10 +124,14 @@ class TrainingConfig(Settings):
         "Compute each block a second time for its gradients: less memory, a third more time.",
     )
     fixed_length: bool = setting(
-        False, "Pad all training texts to the greatest length, not to that of their batch."
+        False,
+        "Pad all training texts to the greatest length, not to that of their batch.",
+        rare=True,
     )
     xla: bool = setting(
-        False, "Compile the training steps by XLA, which is slow on a CPU; needs fixed_length."
+        False,
+        "Compile the training steps by XLA, which is slow on a CPU; needs fixed_length.",
+        rare=True,
     )
 
     def __post_init__(self):

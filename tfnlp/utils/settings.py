@@ -15,18 +15,19 @@ BOUNDS = {
 }
 
 
-def setting(default, help, choices=None, **bounds):
+def setting(default, help, choices=None, rare=False, **bounds):
     """Return a dataclass field; `recipes.flags.dataclass_flags` makes a flag of it.
 
     Args:
         default: its default.
         help: a description, the flag's help.
         choices: the allowed values; None for any.
+        rare: whether few need it, so that the short help leaves it out.
         bounds: `low` and `high`, the smallest and the largest value; `above` and `below`, values
             that it does not reach.
     """
     return dataclasses.field(
-        default=default, metadata={"help": help, "choices": choices, **bounds}
+        default=default, metadata={"help": help, "choices": choices, "rare": rare, **bounds}
     )
 
 

@@ -38,7 +38,7 @@ print(*(n for n in names if not all(v.checker(None) for v in flags[n].validators
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_help_shows_all_flags_of_the_recipes_and_no_others(recipe):
-    done = run(recipe, "--help")
+    done = run(recipe, "--help-all")
     assert (done.returncode, done.stderr) == (0, "")
     shown = re.findall(r"^  --(?:\[no\])?(\w+)  ", done.stdout, re.M)
     expected, required = defined(recipe)
@@ -57,7 +57,7 @@ def test_help_shows_all_flags_of_the_recipes_and_no_others(recipe):
         assert (done.returncode, done.stdout) == (2, "")
         (line,) = done.stderr.splitlines()
         assert line.startswith("Error: --") and line.endswith(
-            " must be given; --help explains all flags."
+            " must be given; --help explains them."
         )
         assert set(re.findall(r"--(\w+)", line)) == required | {"help"}
 
@@ -76,6 +76,11 @@ def test_help_by_its_other_names_says_groups_bounds_choices_and_defaults():
         "if not given. [values with commas between]",
     ):
         assert shown in text
+    short, full = (run("finetune_classifier", f"--{name}").stdout for name in ("help", "help_all"))
+    rare = {*re.findall(r"^  --(?:\[no\])?(\w+)  ", full, re.M)}
+    rare -= {*re.findall(r"^  --(?:\[no\])?(\w+)  ", short, re.M)}
+    assert {"beta_1", "xla", "word_ngrams"} < rare and "learning_rate" not in rare
+    assert f"--help-all lists {len(rare)} more, which few need;" in short
     full = run("distill_classifier", "--helpfull")
     assert "--warmup_share" in full.stdout and "--[no]logtostderr" in full.stdout
 
