@@ -44,7 +44,8 @@ def define_entity_flags():
         "entities already needs none."
     )
     flags.DEFINE_integer("knowledge_layers", 2, "The last blocks, which read entities.", 1)
-    hide("graph", "format", "language", "entity_vectors", "morphemes", "knowledge_layers")
+    hide("graph", "format", "language")
+    hide("entity_vectors", "morphemes", "knowledge_layers")
 
 
 def check_graph_flags():

@@ -1,1 +1,1 @@
-"""What stands between the shell and a recipe."""
+"""Command line, errors and runs of the recipes, between the shell and the library."""

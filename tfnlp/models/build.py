@@ -7,8 +7,8 @@ import keras
 from tfnlp import families, models
 from tfnlp.configs import check_head, family_name
 from tfnlp.layers import MergeChoices
+from tfnlp.models.head_outputs import PREDICTIONS, Encoded
 from tfnlp.models.heads import pool
-from tfnlp.models.predictions import PREDICTIONS, Encoded
 from tfnlp.models.shared_parts import BuildOptions
 from tfnlp.models.text_model import TextModel, config_of
 from tfnlp.utils.errors import InputError

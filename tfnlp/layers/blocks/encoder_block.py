@@ -189,8 +189,10 @@ class EncoderBlock(BaseBlock):
         return (output, *spec[1:])
 
     def fields(self):
-        given = {"attention": self.given_attention, "feed_forward": self.given_feed_forward}
-        return super().fields() | given
+        return super().fields() | {
+            "attention": self.given_attention,
+            "feed_forward": self.given_feed_forward,
+        }
 
     def get_config(self):
         parts = {name: serialize_shared(getattr(self, name)) for name in self.shared_parts}
@@ -202,9 +204,9 @@ class EncoderBlock(BaseBlock):
         for name, part in parts.items():
             check_shared(part, f"{config['name']} shares its {name} with another block")
         parts = {name: _deserialized(part) for name, part in parts.items()}
-        given = {name: config.get(name) for name in (*SUBLAYERS, "norm")}
-        given = {name: x and (parts.get(name) or _deserialized(x)) for name, x in given.items()}
-        return super().from_config(config | given | {"shared_parts": parts})
+        passed = {name: config.get(name) for name in (*SUBLAYERS, "norm")}
+        passed = {name: x and (parts.get(name) or _deserialized(x)) for name, x in passed.items()}
+        return super().from_config(config | passed | {"shared_parts": parts})
 
 
 def _deserialized(part):
