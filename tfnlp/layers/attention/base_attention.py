@@ -13,10 +13,6 @@ from tfnlp.functional.shapes import check_sizes
 from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer, check_states
 from tfnlp.quantization.fake_quantization import WEIGHT_RANGE
 
-# The call arguments of `keras.layers.MultiHeadAttention` after query, value and key, in its order.
-KERAS_ARGUMENTS = ("query_mask", "value_mask", "key_mask", "attention_mask")
-KERAS_ARGUMENTS += ("return_attention_scores", "training", "use_causal_mask")
-
 
 @dataclasses.dataclass
 class AttentionCall:

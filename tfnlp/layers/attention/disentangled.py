@@ -12,10 +12,10 @@ from tfnlp.functional.relative_scores import (
     position_to_position,
     row_products,
 )
-from tfnlp.layers.attention.base_attention import KERAS_ARGUMENTS, BaseAttention
+from tfnlp.layers.attention.base_attention import BaseAttention
 from tfnlp.layers.attention.joint_projection import build_joint_projection, project_jointly
 from tfnlp.layers.attention.relative_position_table import RelativePositionTable
-from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, takes
+from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS
 
 ATTENTION_TERMS = ("c2c", "c2p", "p2c", "p2p")
 TABLE_ARGUMENTS = ("max_distance", "num_buckets", "layer_norm_epsilon", *EMBEDDINGS_OPTIONS)
@@ -108,9 +108,34 @@ class DisentangledAttention(BaseAttention):
             rows = position_table_shape[0]
             raise ValueError(f"position_table has {rows} rows, but must have {self.num_rows}.")
 
-    @takes(*KERAS_ARGUMENTS, "mask", "return_projections")
-    def call(self, query, value=None, key=None, *, position_table=None, **options):
-        call = self._gather(**options)
+    def call(
+        self,
+        query,
+        value=None,
+        key=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        training=None,
+        use_causal_mask=False,
+        mask=None,
+        return_projections=False,
+        *,
+        position_table=None,
+    ):
+        call = self._gather(
+            query_mask=query_mask,
+            value_mask=value_mask,
+            key_mask=key_mask,
+            attention_mask=attention_mask,
+            return_attention_scores=return_attention_scores,
+            training=training,
+            use_causal_mask=use_causal_mask,
+            mask=mask,
+            return_projections=return_projections,
+        )
         q, k, v, mask = self._inputs(call, query, value, key)
         content = scaled(q, len(self.terms))  # (B, N, T, H)
         lengths = ops.shape(q)[2], ops.shape(k)[2]

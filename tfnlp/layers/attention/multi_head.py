@@ -6,8 +6,8 @@ from keras import ops
 from tfnlp.functional.attention import Scores
 from tfnlp.functional.attention_heads import scaled, split_heads
 from tfnlp.functional.masks import combine_masks
-from tfnlp.layers.attention.base_attention import KERAS_ARGUMENTS, BaseAttention
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, check_choice, takes
+from tfnlp.layers.attention.base_attention import BaseAttention
+from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, check_choice
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -81,9 +81,34 @@ class MultiHeadAttention(BaseAttention):
         self._build_inputs(query_shape, value_shape, key_shape)
         self._build_output(query_shape)
 
-    @takes(*KERAS_ARGUMENTS, "mask", "return_projections")
-    def call(self, query, value=None, key=None, *, cache=None, **options):
-        call = self._gather(**options)
+    def call(
+        self,
+        query,
+        value=None,
+        key=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        training=None,
+        use_causal_mask=False,
+        mask=None,
+        return_projections=False,
+        *,
+        cache=None,
+    ):
+        call = self._gather(
+            query_mask=query_mask,
+            value_mask=value_mask,
+            key_mask=key_mask,
+            attention_mask=attention_mask,
+            return_attention_scores=return_attention_scores,
+            training=training,
+            use_causal_mask=use_causal_mask,
+            mask=mask,
+            return_projections=return_projections,
+        )
         if cache is None:
             q, k, v, mask = self._inputs(call, query, value, key)
         else:

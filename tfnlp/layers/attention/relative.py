@@ -8,8 +8,8 @@ from tfnlp.functional.attention_heads import add_by_head, scaled, split_table
 from tfnlp.functional.relative_positions import projected_sinusoids, relative_sinusoids
 from tfnlp.functional.relative_scores import query_to_position
 from tfnlp.functional.shapes import check_sizes
-from tfnlp.layers.attention.base_attention import KERAS_ARGUMENTS, BaseAttention
-from tfnlp.layers.core.base_layer import KERNEL_OPTIONS, takes
+from tfnlp.layers.attention.base_attention import BaseAttention
+from tfnlp.layers.core.base_layer import KERNEL_OPTIONS
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -96,19 +96,36 @@ class RelativeAttention(BaseAttention):
     def rounded_tensors(self):
         return super().rounded_tensors() | {"position_query": None, "position_scores": None}
 
-    @takes(*KERAS_ARGUMENTS, "mask", "return_projections")
     def call(
         self,
         query,
         value=None,
         key=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        training=None,
+        use_causal_mask=False,
+        mask=None,
+        return_projections=False,
         *,
         memory=None,
         content_bias=None,
         position_bias=None,
-        **options,
     ):
-        call = self._gather(**options)
+        call = self._gather(
+            query_mask=query_mask,
+            value_mask=value_mask,
+            key_mask=key_mask,
+            attention_mask=attention_mask,
+            return_attention_scores=return_attention_scores,
+            training=training,
+            use_causal_mask=use_causal_mask,
+            mask=mask,
+            return_projections=return_projections,
+        )
         q, k, v, mask = self._inputs(call, query, value, key, memory)
         u = self.content_bias if content_bias is None else content_bias  # (N, H)
         w = self.position_bias if position_bias is None else position_bias  # the paper's v, (N, H)

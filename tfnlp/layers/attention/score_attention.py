@@ -5,14 +5,13 @@ from keras import ops
 
 from tfnlp.functional.attention import fused_attention
 from tfnlp.functional.products import times_transposed
-from tfnlp.layers.attention.base_attention import KERAS_ARGUMENTS, AttentionCall
+from tfnlp.layers.attention.base_attention import AttentionCall
 from tfnlp.layers.core.base_layer import (
     BIAS_OPTIONS,
     KERNEL_OPTIONS,
     BaseLayer,
     check_choice,
     check_states,
-    takes,
 )
 from tfnlp.quantization.fake_quantization import WEIGHT_RANGE
 
@@ -80,9 +79,29 @@ class ScoreAttention(BaseLayer):
             self.direction = self._dense(1, "direction", use_bias=False)
             self.direction.build((None, None, None, units))
 
-    @takes(*KERAS_ARGUMENTS[:-1])
-    def call(self, query, value, key=None, *, keys_projected=False, **options):
-        call = AttentionCall(**options, product=self.products(options.get("training")))
+    def call(
+        self,
+        query,
+        value,
+        key=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        training=None,
+        *,
+        keys_projected=False,
+    ):
+        call = AttentionCall(
+            query_mask=query_mask,
+            value_mask=value_mask,
+            key_mask=key_mask,
+            attention_mask=attention_mask,
+            return_attention_scores=return_attention_scores,
+            training=training,
+            product=self.products(training),
+        )
         key, value, mask = call.inputs(query, value, key)
         key = key if keys_projected else self.project_keys(key)
         scores = self._scores(query, key, call.product)  # (B, T, S)

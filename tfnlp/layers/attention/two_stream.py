@@ -11,10 +11,9 @@ from tfnlp.functional.products import times_table
 from tfnlp.functional.relative_scores import query_to_position
 from tfnlp.functional.segment_scores import SegmentTerm
 from tfnlp.layers.attention.relative import RelativeAttention
-from tfnlp.layers.core.base_layer import check_states, takes
+from tfnlp.layers.core.base_layer import check_states
 
 STREAM_MASKS = ("content_stream_mask", "query_stream_mask")
-ARGUMENTS = ("attention_mask", "return_attention_scores", "training", "mask", "return_projections")
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -61,7 +60,6 @@ class TwoStreamAttention(RelativeAttention):
             table = "segment_table", (2, self.num_heads, self.key_dim)
             self.segment_table = self._weight("bias", *table, self.bias_initializer)
 
-    @takes(*ARGUMENTS, *STREAM_MASKS)
     def call(
         self,
         content_stream,
@@ -69,14 +67,26 @@ class TwoStreamAttention(RelativeAttention):
         target_mapping=None,
         memory=None,
         segment_mask=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        training=None,
+        mask=None,
+        return_projections=False,
+        content_stream_mask=None,
+        query_stream_mask=None,
         *,
         query_attention_mask=None,
-        **options,
     ):
         shapes = {"query_stream": getattr(query_stream, "shape", None)}
         check_states(content_stream=content_stream.shape, **shapes)
-        stream_masks = [options.pop(name, None) for name in STREAM_MASKS]
-        call = self._gather(**options)
+        stream_masks = [content_stream_mask, query_stream_mask]
+        call = self._gather(
+            attention_mask=attention_mask,
+            return_attention_scores=return_attention_scores,
+            training=training,
+            mask=mask,
+            return_projections=return_projections,
+        )
         padding = call.mask if stream_masks[0] is None else stream_masks[0]
         inputs, _, key_mask = prepend_memory(memory, content_stream, content_stream, padding)
         shapes = content_stream.shape, inputs.shape

@@ -4,9 +4,7 @@ import keras
 
 from tfnlp.functional.recompute import recomputable
 from tfnlp.layers.blocks.base_block import BaseBlock, output_and_rest
-from tfnlp.layers.core.base_layer import check_states, takes
-
-INPUT_MASKS = ("inputs_mask", "encoder_outputs_mask")
+from tfnlp.layers.core.base_layer import check_states
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -72,21 +70,27 @@ class DecoderBlock(BaseBlock):
         return self.norms[part], self.dropouts[part]
 
     @recomputable
-    @takes("return_attention_scores", "return_projections", "training", *INPUT_MASKS)
     def call(
         self,
         inputs,
         encoder_outputs,
         attention_mask=None,
         encoder_mask=None,
+        return_attention_scores=False,
+        return_projections=False,
+        training=None,
+        inputs_mask=None,
+        encoder_outputs_mask=None,
         *,
         use_causal_mask=True,
         cache=None,
         encoder_cache=None,
-        **options,
     ):
-        inputs_mask, source_mask = (options.pop(name, None) for name in INPUT_MASKS)
-        training = options.get("training")
+        options = {
+            "return_attention_scores": return_attention_scores,
+            "return_projections": return_projections,
+            "training": training,
+        }
         attended, further = output_and_rest(
             self.attention(
                 self._before("attention", inputs),
@@ -103,7 +107,7 @@ class DecoderBlock(BaseBlock):
                 self._before("cross_attention", x),
                 encoder_outputs,
                 attention_mask=encoder_mask,
-                value_mask=source_mask,
+                value_mask=encoder_outputs_mask,
                 cache=encoder_cache,
                 **options,
             )

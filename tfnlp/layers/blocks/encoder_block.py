@@ -9,7 +9,6 @@ from tfnlp.layers.core.base_layer import (
     check_shared,
     check_states,
     serialize_shared,
-    takes,
 )
 
 SUBLAYERS = ("attention", "feed_forward")
@@ -39,7 +38,7 @@ class EncoderBlock(BaseBlock):
         inputs: (B, L, D).
         attention_mask, use_causal_mask, return_attention_scores, return_projections: as in
             `MultiHeadAttention`.
-        attention_arguments: a dict of further tensors that `attention` takes, passed on as
+        attention_arguments: a dict of further tensors that `attention`, passed on as
             they are; with `norm_first` those that it names in `STATES` are normalised before.
         value: (B, S, D), the states to attend to; the inputs if None.
 
@@ -143,18 +142,20 @@ class EncoderBlock(BaseBlock):
             self.given_attention = self.attention
 
     @recomputable
-    @takes("use_causal_mask", "return_attention_scores", "return_projections", "value_mask")
     def call(
         self,
         inputs,
         attention_mask=None,
+        use_causal_mask=False,
+        return_attention_scores=False,
+        return_projections=False,
+        value_mask=None,
         *,
         attention_arguments=None,
         value=None,
         training=None,
         mask=None,
         inputs_mask=None,
-        **options,
     ):
         arguments = dict(attention_arguments or {})
         for name in getattr(self.attention, "STATES", ()):
@@ -164,8 +165,13 @@ class EncoderBlock(BaseBlock):
         arguments["mask"] = inputs_mask if mask is None else mask
         if value is not None:
             arguments["value"] = self._before("attention", value)
+        arguments |= {
+            "use_causal_mask": use_causal_mask,
+            "return_attention_scores": return_attention_scores,
+            "return_projections": return_projections,
+            "value_mask": value_mask,
+        }
         # Not every attention takes these, so they are passed on only if present.
-        arguments |= options
         arguments = {k: x for k, x in arguments.items() if x is not None and x is not False}
         attended = self.attention(
             self._before("attention", inputs),

@@ -7,7 +7,7 @@ from tfnlp.functional.masks import set_mask
 from tfnlp.functional.recompute import recomputable
 from tfnlp.layers.blocks.base_block import BaseBlock, output_and_rest
 from tfnlp.layers.blocks.knowledge_fusion import KnowledgeFusion
-from tfnlp.layers.core.base_layer import check_states, takes
+from tfnlp.layers.core.base_layer import check_states
 
 PARTS = ("attention", "feed_forward", "entity_attention", "entity_feed_forward")
 
@@ -73,16 +73,26 @@ class KnowledgeBlock(BaseBlock):
         return self.norms[part], self.dropouts[part]
 
     @recomputable
-    @takes("return_attention_scores", "return_projections", "training", "inputs_mask")
-    def call(self, inputs, entities, attention_mask=None, entity_mask=None, **options):
-        inputs_mask, training = options.pop("inputs_mask", None), options.get("training")
+    def call(
+        self,
+        inputs,
+        entities,
+        attention_mask=None,
+        entity_mask=None,
+        return_attention_scores=False,
+        return_projections=False,
+        training=None,
+        inputs_mask=None,
+    ):
         entity_mask = inputs_mask if entity_mask is None else entity_mask
         attended, further = output_and_rest(
             self.attention(
                 self._before("attention", inputs),
                 attention_mask=attention_mask,
                 mask=inputs_mask,
-                **options,
+                return_attention_scores=return_attention_scores,
+                return_projections=return_projections,
+                training=training,
             )
         )
         tokens = self._after("attention", inputs, attended, training)

@@ -6,7 +6,7 @@ from tfnlp.functional.masks import set_mask
 from tfnlp.functional.shapes import check_sizes
 from tfnlp.layers.blocks.base_block import BaseBlock, output_and_rest
 from tfnlp.layers.blocks.encoder_block import SUBLAYERS, EncoderBlock
-from tfnlp.layers.core.base_layer import check_choice, check_states, takes
+from tfnlp.layers.core.base_layer import check_choice, check_states
 
 SHARING = ("all", "attention", "feed_forward", "none")
 
@@ -81,19 +81,27 @@ class SharedEncoder(BaseBlock):
             self.blocks[i * len(self.blocks) // self.num_layers] for i in range(self.num_layers)
         ]
 
-    @takes("use_causal_mask", "return_attention_scores", "return_projections", "training")
     def call(
         self,
         inputs,
         attention_mask=None,
+        use_causal_mask=False,
+        return_attention_scores=False,
+        return_projections=False,
+        training=None,
         *,
         return_hidden_states=False,
         mask=None,
         inputs_mask=None,
-        **options,
     ):
-        options["attention_mask"] = attention_mask
-        options["mask"] = inputs_mask if mask is None else mask
+        options = {
+            "attention_mask": attention_mask,
+            "use_causal_mask": use_causal_mask,
+            "return_attention_scores": return_attention_scores,
+            "return_projections": return_projections,
+            "training": training,
+            "mask": inputs_mask if mask is None else mask,
+        }
         x, states, further = inputs, [inputs], []
         for block in self._in_order():
             x, of_block = output_and_rest(block(x, **options))

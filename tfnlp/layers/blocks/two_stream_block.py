@@ -4,12 +4,8 @@ import keras
 
 from tfnlp.functional.masks import set_mask
 from tfnlp.functional.recompute import recomputable
-from tfnlp.layers.attention.two_stream import STREAM_MASKS, TwoStreamAttention
+from tfnlp.layers.attention.two_stream import TwoStreamAttention
 from tfnlp.layers.blocks.encoder_block import EncoderBlock
-from tfnlp.layers.core.base_layer import takes
-
-# Call arguments that are passed on.
-ARGUMENTS = ("attention_mask", "query_attention_mask", "return_attention_scores", "training")
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -44,7 +40,6 @@ class TwoStreamBlock(EncoderBlock):
         super().build(content_stream_shape)
 
     @recomputable
-    @takes(*ARGUMENTS, *STREAM_MASKS)
     def call(
         self,
         content_stream,
@@ -52,7 +47,12 @@ class TwoStreamBlock(EncoderBlock):
         target_mapping=None,
         memory=None,
         segment_mask=None,
-        **options,
+        attention_mask=None,
+        query_attention_mask=None,
+        return_attention_scores=False,
+        training=None,
+        content_stream_mask=None,
+        query_stream_mask=None,
     ):
         streams = content_stream, query_stream
         attended = self.attention(
@@ -60,14 +60,18 @@ class TwoStreamBlock(EncoderBlock):
             target_mapping=target_mapping,
             memory=None if memory is None else self._before("attention", memory),
             segment_mask=segment_mask,
-            **options,
+            attention_mask=attention_mask,
+            query_attention_mask=query_attention_mask,
+            return_attention_scores=return_attention_scores,
+            training=training,
+            content_stream_mask=content_stream_mask,
+            query_stream_mask=query_stream_mask,
         )
         scores = None
-        if options.get("return_attention_scores"):
+        if return_attention_scores:
             attended, scores = attended
         content, query = (
-            self._rest(x, y, options.get("training"))
-            for x, y in zip(streams, attended, strict=True)
+            self._rest(x, y, training) for x, y in zip(streams, attended, strict=True)
         )
         outputs = content, set_mask(query, getattr(attended[1], "_keras_mask", None))
         return outputs if scores is None else (outputs, scores)

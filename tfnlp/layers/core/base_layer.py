@@ -1,6 +1,5 @@
 """Base class of all layers: configs, weight options, output shapes, quantised parts."""
 
-import functools
 import inspect
 
 import keras
@@ -166,31 +165,6 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
             activation = keras.saving.deserialize_keras_object(activation)
             config = config | {"activation": activation}
         return super().from_config(config)
-
-
-def takes(*names):
-    """Declare arguments of a layer's `call`, which gets those that are passed as `**options`.
-
-    Keras passes masks and `training` on only where the signature names them. They come after the
-    arguments by position, and are None by default.
-    """
-
-    def decorate(call):
-        *parameters, _ = inspect.signature(call).parameters.values()
-        by_position = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-        count, kind = len(by_position), inspect.Parameter.POSITIONAL_OR_KEYWORD
-        further = [inspect.Parameter(name, kind, default=None) for name in names]
-
-        @functools.wraps(call)
-        def taking(*args, **kwargs):
-            named = dict(zip(names, args[count:], strict=False))
-            return call(*args[:count], **named, **kwargs)
-
-        parameters = [*by_position, *further, *parameters[count:]]
-        taking.__signature__ = inspect.Signature(parameters)
-        return taking
-
-    return decorate
 
 
 def check_choice(name, value, choices):
