@@ -31,7 +31,7 @@ RATES = {
     "attn_pdrop": 0.25,
     "embd_pdrop": 0.2,
 }
-# Each family's classifier, and the heads that have a dropout of their own or none.
+# Each family's classifier, and the heads whose dropout differs from it.
 HEADS = [(name, "classifier") for name in families.CASES if name not in families.TWICE]
 HEADS += [("bert", "tagger"), ("bert", "chooser"), ("roberta", "answerer")]
 HEADS += [("distilbert", "tagger"), ("distilbert", "answerer"), ("albert", "chooser")]
@@ -56,26 +56,21 @@ def test_states_and_logits_vary_as_much(name, head, tmp_path, monkeypatch):
     inputs = {k: np.repeat(v, rows, axis=0) for k, v in inputs.items()}
     if head == "chooser":
         inputs = {k: v.reshape(-1, 2, LENGTH) for k, v in inputs.items()}
+    key = "start_logits" if head == "answerer" else "logits"
     their_states, their_logits = [], []
     theirs.base_model.register_forward_hook(lambda *args: their_states.append(args[-1][0].numpy()))
     keras.utils.set_random_seed(0)
     torch.manual_seed(0)
     with torch.no_grad():
         for _ in range(passes):
-            outputs = families.run_reference(theirs, name, inputs)
-            their_logits.append(
-                outputs["start_logits" if head == "answerer" else "logits"].numpy()
-            )
+            their_logits.append(families.run_reference(theirs, name, inputs)[key].numpy())
     constants = {k: tf.constant(v) for k, v in inputs.items()}
     # One graph, which draws anew whenever it runs.
     forward = tf.function(lambda: ours(constants, training=True))
-    found = [forward() for _ in range(passes)]
-    key = "start_logits" if head == "answerer" else "logits"
-    for ours_of, theirs_of, relative in (
-        ("sequence_output", their_states, 0.05),
-        (key, their_logits, 0.08),
-    ):
-        values = [x[ours_of].numpy() for x in found]
+    outputs = [forward() for _ in range(passes)]
+    compared = ("sequence_output", their_states, 0.05), (key, their_logits, 0.08)
+    for output, their_values, relative in compared:
+        values = [x[output].numpy() for x in outputs]
         assert np.abs(values[0] - values[1]).max() > 0.01
-        expected = np.concatenate(theirs_of).var(axis=0).mean()
+        expected = np.concatenate(their_values).var(axis=0).mean()
         assert np.concatenate(values).var(axis=0).mean() == pytest.approx(expected, rel=relative)
