@@ -11,7 +11,12 @@ from tfnlp import layers
 
 assert keras.backend.backend() == "jax"
 for name, (make, inputs) in CASES.items():
-    assert all(np.isfinite(y).all() for y in keras.tree.flatten(make()(*inputs))), name
+    layer = make()
+    layer(*(keras.Input(x.shape[1:], len(x), str(x.dtype)) for x in inputs))
+    weights = ([v.value for v in layer.trainable_variables],)
+    weights += ([v.value for v in layer.non_trainable_variables],)
+    outputs, _ = jax.jit(layer.stateless_call)(*weights, *inputs)
+    assert all(np.isfinite(y).all() for y in keras.tree.flatten(outputs)), name
 
 x = rand(2, 10, 16)
 mask = rand(2, 10, 10) < 0.8
