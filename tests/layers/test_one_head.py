@@ -29,7 +29,6 @@ def two_streams(layer, x, **kwargs):
 CALLS = {
     "plain": (lambda: layers.MultiHeadAttention(1, 4), None),
     "plain in blocks": (lambda: layers.MultiHeadAttention(1, 4, block_size=4), None),
-    "relative": (lambda: layers.RelativeAttention(1, 4), None),
     "relative, causal": (lambda: layers.RelativeAttention(1, 4), lambda f, x: f(x, **CAUSAL)),
     "relative in blocks": (lambda: layers.RelativeAttention(1, 4, block_size=4), None),
     "two streams": (lambda: layers.TwoStreamAttention(1, 4), two_streams),
@@ -43,14 +42,10 @@ CALLS = {
         lambda f, x: f(np.concatenate([x, x[:, ::-1], x], 1), training=True),
     ),
     "scores": (lambda: layers.ScoreAttention("general"), lambda f, x: f(x, x)),
-    "encoder": (lambda: layers.EncoderBlock(1, 6), None),
-    "shared encoder": (lambda: layers.SharedEncoder(2, 1, 6), None),
-    "decoder": (lambda: layers.DecoderBlock(1, 6), lambda f, x: f(x, 1 - x)),
     "knowledge block": (
         lambda: layers.KnowledgeBlock(1, 6, num_entity_heads=1),
         lambda f, x: sum(f(x, 1 - x, entity_mask=np.tile([1, 0, 1, 1, 0], (len(x), 1)))),
     ),
-    "two-stream block": (lambda: layers.TwoStreamBlock(1, 6), two_streams),
     "images": (
         lambda: layers.QuadraticPositionAttention(1, 4),
         lambda f, x: f(x[:, :, None] + x[:, None]),

@@ -1,22 +1,35 @@
-"""Saving, precision and TFLite of the layers whose inputs are not one sequence alone."""
+"""Saving, loading and TFLite of layers in models, of attention alone and of several inputs."""
+
+import functools
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
 
 from distill.export.conversion import to_tflite
+from tests.distill.expected import tree_of
+from tests.layers.test_attention_layers import made
 from tests.layers.witnesses import rand
 from tfnlp import layers
 
+# What no family that tests/distill converts has.
+BLOCKWISE = ("relative", "two-stream", "DeBERTa v3")
 
-def image_model(**options):
+
+def attention_model(name):
+    options = {"block_size": 4} if name.endswith(" in blocks") else {}
+    layer = made(name.removesuffix(" in blocks"), **options)
+    inputs = keras.Input((None, 8))
+    return keras.Model(inputs, layer(inputs))
+
+
+def image_model():
     inputs = keras.Input((None, None, 3))
-    outputs = layers.QuadraticPositionAttention(4, 5, **options)(
-        inputs, return_attention_scores=True
-    )
-    return keras.Model(inputs, outputs)
+    layer = layers.QuadraticPositionAttention(4, 5, value_dim=2)
+    return keras.Model(inputs, layer(inputs, return_attention_scores=True))
 
 
 def embedding_model():
@@ -45,21 +58,6 @@ def relative_model():
     return keras.Model({"x": x, "memory": memory}, y)
 
 
-def table_model():
-    x = keras.Input((None, 8))
-    table = layers.RelativePositionTable(5, normalize=True)(x)
-    y = layers.DisentangledAttention(2, 4, max_distance=5)(x, position_table=table)
-    return keras.Model(
-        x, layers.DisentangledAttention(2, 4, max_distance=5)(y, position_table=table)
-    )
-
-
-def recurrent_model():
-    query, value = keras.Input((None, 8)), keras.Input((None, 6))
-    inputs = {"query": query, "value": value}
-    return keras.Model(inputs, layers.ScoreAttention("concat", units=5)(query, value))
-
-
 def knowledge_model():
     shapes = {"tokens": (None, 8), "entities": (None, 6), "entity_mask": (None,)}
     inputs = {name: keras.Input(shape, name=name) for name, shape in shapes.items()}
@@ -80,7 +78,6 @@ CASES = {
         [mentions(3, [1, 0, 1]), mentions(1, [0]), mentions(5, [1, 1, 1, 1, 1])],
     ),
     "quadratic": (image_model, [rand(1, 4, 6, 3), rand(1, 7, 3, 3, seed=1)]),
-    "quadratic with values": (lambda: image_model(value_dim=2), [rand(1, 4, 6, 3)]),
     "embedding and shared encoder": (
         embedding_model,
         [np.array([[1, 5, 19]], "int32"), np.array([[7]], "int32")],
@@ -104,80 +101,76 @@ CASES = {
             for n, m in ((5, 3), (1, 2), (8, 1))
         ],
     ),
-    "shared table": (table_model, [rand(1, 3, 8), rand(1, 12, 8), rand(1, 1, 8)]),
-    "recurrent": (
-        recurrent_model,
-        [{"query": rand(1, n, 8), "value": rand(1, m, 6)} for n, m in ((2, 5), (1, 1), (4, 3))],
-    ),
+}
+CASES |= {
+    name: (functools.partial(attention_model, name), [rand(1, n, 8) for n in (1, 12, 7)])
+    for name in ("four terms", "concat", *(f"{name} in blocks" for name in BLOCKWISE))
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_saves_and_loads(name, tmp_path):
-    make, inputs = CASES[name]
-    model = make()
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    for x in inputs:
-        for a, b in zip(tf.nest.flatten(model(x)), tf.nest.flatten(loaded(x)), strict=True):
-            np.testing.assert_array_equal(a, b)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_converts_to_tflite_without_flex(name):
-    make, cases = CASES[name]
-    model = make()
-    named = model.input if isinstance(model.input, dict) else {"x": model.input}
-    specs = [tf.TensorSpec((1, *x.shape[1:]), x.dtype, name) for name, x in named.items()]
+def converted(model, shapes):
+    """The model as TFLite builtins alone: the file, and what runs it on inputs by name."""
+    specs = [tf.TensorSpec(shape, dtype, name) for name, (shape, dtype) in shapes.items()]
 
     def call(*tensors):
-        x = dict(zip(named, tensors, strict=True))
+        x = dict(zip(shapes, tensors, strict=True))
         outputs = model(x if isinstance(model.input, dict) else x["x"], training=False)
         return {f"output_{i}": y for i, y in enumerate(tf.nest.flatten(outputs))}
 
     content = to_tflite(model, {"serving_default": (call, specs)}, "float32")
-    run = Interpreter(model_content=content).get_signature_runner()
+    return content, Interpreter(model_content=content).get_signature_runner()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_saves_loads_and_converts_to_tflite_without_flex(name, tmp_path):
+    make, cases = CASES[name]
+    model = make()
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    named = model.input if isinstance(model.input, dict) else {"x": model.input}
+    _, run = converted(model, {name: ((1, *x.shape[1:]), x.dtype) for name, x in named.items()})
     for x in cases:
         outputs = run(**(x if isinstance(x, dict) else {"x": x}))
         expected = tf.nest.flatten(model(x))
         assert len(outputs) == len(expected)
-        for i, y in enumerate(expected):
+        for i, (y, again) in enumerate(zip(expected, tf.nest.flatten(loaded(x)), strict=True)):
             np.testing.assert_allclose(outputs[f"output_{i}"], y, atol=1e-4)
+            np.testing.assert_array_equal(again, y)
 
 
-@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
-def test_quadratic_in_mixed_precision(policy):
+def test_positions_of_a_known_length_are_constants_in_tflite(tmp_path):
+    """Wide as phones have it: TFLite's converter finds more constants where they are small."""
+    inputs = keras.Input((128, 312))
+    model = keras.Model(inputs, layers.RelativeAttention(12, 26)(inputs))
+    x = rand(1, 128, 312)
+    content, run = converted(model, {"x": ((1, 128, 312), "float32")})
+    np.testing.assert_allclose(run(x=x)["output_0"], model(x), atol=1e-4)
+    path = tmp_path / "model.tflite"
+    path.write_bytes(content)
+    tree = tree_of(path)
+    codes = [tree.operatorCodes[x.opcodeIndex].builtinCode for x in tree.subgraphs[0].operators]
+    products = codes.count(schema.BuiltinOperator.FULLY_CONNECTED)
+    assert products == 4  # of query, key, value and output
+
+
+def test_quadratic_in_mixed_precision():
     image = rand(2, 5, 6, 3)
     exact = layers.QuadraticPositionAttention(4, 5)
     expected = exact(image)
-    mixed = layers.QuadraticPositionAttention(4, 5, dtype=policy)
+    mixed = layers.QuadraticPositionAttention(4, 5, dtype="mixed_float16")
     mixed.build(image.shape)
     mixed.set_weights(exact.get_weights())
     mask = np.ones((2, 30, 30), bool)
     mask[1] = False
-    tolerance = 0.005 if policy == "mixed_float16" else 0.04
-    for found in (mixed(image), mixed(image, attention_mask=mask)):
-        assert found.dtype == policy.removeprefix("mixed_")
-        np.testing.assert_allclose(tf.cast(found, "float32")[0], expected[0], atol=tolerance)
+    found = mixed(image, attention_mask=mask)
+    assert found.dtype == "float16"
+    np.testing.assert_allclose(tf.cast(found, "float32")[0], expected[0], atol=0.005)
     np.testing.assert_array_equal(found[1], np.zeros((5, 6, 5)))
 
 
-def test_symbolic_shapes_of_streams_images_and_logits():
-    content, query = streams_model().output
-    assert content.shape == query.shape == (None, None, 8)
-    output, scores = layers.QuadraticPositionAttention(4, 5)(
-        keras.Input((6, 7, 3)), return_attention_scores=True
-    )
-    assert output.shape == (None, 6, 7, 5) and scores.shape == (None, 4, 42, 42)
-    content, scores = layers.TwoStreamAttention(2, 4)(
-        keras.Input((5, 8)), memory=keras.Input((3, 8)), return_attention_scores=True
-    )
-    assert scores.shape == (None, 2, 5, 8)
-    _, scores = layers.RelativeAttention(2, 4)(
-        keras.Input((5, 8)), memory=keras.Input((3, 8)), return_attention_scores=True
-    )
-    assert scores.shape == (None, 2, 5, 8)
-    found = layers.RelativeAttention(2, 4)(
-        rand(1, 5, 8), memory=rand(1, 3, 8), return_attention_scores=True
-    )
-    assert found[1].shape == (1, 2, 5, 8)
+def test_symbolic_shapes_of_scores_with_a_memory():
+    for layer in (layers.TwoStreamAttention(2, 4), layers.RelativeAttention(2, 4)):
+        for make in (keras.Input, lambda shape: rand(1, *shape)):
+            x, memory = make((5, 8)), make((3, 8))
+            _, scores = layer(x, memory=memory, return_attention_scores=True)
+            assert scores.shape[1:] == (2, 5, 8)

@@ -64,18 +64,26 @@ def segments(case):
     return [rng.integers(1, RATES["vocab_size"], (2, length)) for length in SEGMENTS]
 
 
-def main(path):
+def their_model(case, **rates):
+    """The model of `transformers` of a case, with its weights."""
     import torch
     import transformers
 
     assert transformers.__version__.startswith("4.35"), transformers.__version__
+    config = transformers.TransfoXLConfig(**fields(case) | rates)
+    model = transformers.TransfoXLLMHeadModel(config)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(torch.tensor(draw(name, tuple(parameter.shape))))
+    return model
+
+
+def main(path):
+    import torch
+
     recorded = {}
     for case in CASES:
-        config = transformers.TransfoXLConfig(**fields(case))
-        model = transformers.TransfoXLLMHeadModel(config).eval()
-        with torch.no_grad():
-            for name, parameter in model.named_parameters():
-                parameter.copy_(torch.tensor(draw(name, tuple(parameter.shape))))
+        model = their_model(case).eval()
         shapes = {name: tuple(p.shape) for name, p in model.named_parameters()}
         recorded[f"{case}/shapes"] = json.dumps(shapes)
         memory = None

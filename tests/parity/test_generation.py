@@ -8,13 +8,13 @@ import pytest
 import tensorflow as tf
 
 from tests.parity.compare import near
-from tests.text.test_marian import KOREAN, english, pair_of_models  # noqa: F401  fixtures
+from tests.text.test_marian import english, pair_of_models  # noqa: F401  fixtures
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.generation import Beam, Constraints, Greedy, Sample, Translator, decoder_of
-from tfnlp.generation.sampling import draw, filtered
+from tfnlp.generation.sampling import filtered
 from tfnlp.generation.search_algorithms import SearchSettings, search
 from tfnlp.models import Gpt2Config, GptConfig, TransformerConfig, build_model
-from tfnlp.text import load_tokenizer, train_tokenizer
+from tfnlp.text import load_tokenizer
 from tfnlp.text.marian import MarianTokenizer
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
@@ -38,7 +38,7 @@ class Pair(NamedTuple):
     constraints: dict
 
 
-@pytest.fixture(scope="module", params=["gpt", "gpt2", "marian", "pegasus"])
+@pytest.fixture(scope="module", params=["gpt2", "marian"])
 def pair(request, tmp_path_factory):
     keras.utils.set_random_seed(0)  # whatever ran before
     rng, continues = np.random.default_rng(0), request.param.startswith("gpt")
@@ -180,20 +180,16 @@ def test_beam_search_of_100_prompts(pair, beam, constraints, settings):
     assert (lengths < STEPS).sum() > 10  # some have ended before
 
 
-@pytest.mark.parametrize("pair", ["gpt2", "pegasus"], indirect=True)
+@pytest.mark.parametrize("pair", ["gpt", "pegasus"], indirect=True)
 def test_compiled_it_is_the_same(pair):
     tokens, _, _ = ours(pair, Beam(4), jit_compile=True)
     np.testing.assert_array_equal(tokens[:, 0], theirs(pair, num_beams=4)[0])
 
 
 @pytest.mark.filterwarnings("ignore:Recommended")
-@pytest.mark.parametrize("kind", ["one model of both languages", "a pair"])
-def test_texts_in_texts_out(kind, english, pair_of_models, tmp_path):  # noqa: F811
+def test_texts_in_texts_out(english, pair_of_models, tmp_path):  # noqa: F811
     """A whole folder, as `transformers` uses it by its own settings."""
-    if kind == "a pair":
-        tokenizer = MarianTokenizer(*pair_of_models)
-    else:
-        tokenizer, _ = train_tokenizer([*english, *KOREAN], "unigram", 300, "marian")
+    tokenizer = MarianTokenizer(*pair_of_models)
     config = TransformerConfig(
         vocabulary_size=tokenizer.vocabulary_size,
         num_layers=1,
@@ -222,32 +218,15 @@ def test_texts_in_texts_out(kind, english, pair_of_models, tmp_path):  # noqa: F
     assert len({*found}) > 5
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.7, 2.0])
-@pytest.mark.parametrize("top_k", [0, 1, 7, V + 3])
-@pytest.mark.parametrize("top_p", [1.0, 0.9, 0.3, 1e-3])
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+@pytest.mark.parametrize(("top_k", "top_p"), [(0, 0.9), (1, 1.0), (7, 0.3), (V + 3, 1e-3)])
 def test_distributions(temperature, top_k, top_p):
     scores = np.random.default_rng(0).normal(size=(50, V)).astype("float32") * 3
-    expected = torch.tensor(scores)
     warpers = [transformers.TemperatureLogitsWarper(temperature)]
-    if top_k:
-        warpers.append(transformers.TopKLogitsWarper(top_k))
-    if top_p < 1:
-        warpers.append(transformers.TopPLogitsWarper(top_p))
+    warpers += [transformers.TopKLogitsWarper(top_k)] if top_k else []
+    warpers += [transformers.TopPLogitsWarper(top_p)] if top_p < 1 else []
+    expected = torch.tensor(scores)
     for warper in warpers:
         expected = warper(None, expected)
     found = filtered(tf.constant(scores), Sample(temperature, top_k, top_p))
     near(tf.nn.softmax(found), torch.softmax(expected, -1), 1e-6)
-
-
-def test_draws_are_as_frequent_as_the_processors_say():
-    draws, scores = 100_000, np.random.default_rng(0).normal(size=V).astype("float32")
-    expected = transformers.TopKLogitsWarper(20)(None, torch.tensor(scores)[None] / 0.8)
-    expected = transformers.TopPLogitsWarper(0.9)(None, expected)
-    shares = torch.softmax(expected[0], -1).numpy().astype("float64")
-    kept = filtered(tf.constant(scores), Sample(0.8, 20, 0.9))
-    uniform = np.random.default_rng(1).random(draws, "float32")
-    tokens = draw(tf.broadcast_to(kept, (draws, V)), tf.constant(uniform))
-    found = np.bincount(tokens, minlength=V) / draws
-    error = np.sqrt(shares * (1 - shares) / draws)
-    assert 5 < (shares > 0).sum() < 20
-    assert (np.abs(found - shares) <= 3 * error).all()

@@ -98,8 +98,9 @@ def named_gradients(ours, theirs):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_states_scores_and_gradients(name, tmp_path):
+def test_states_scores_gradients_and_files(name, tmp_path):
     theirs = reference(name, tmp_path)
+    assert read_head(tmp_path) == "sequence_to_sequence"
     asked = {"hidden_states": True, "attention_scores": True}
     ours = load_model(tmp_path, "sequence_to_sequence", **asked)
     for length, target_length, masked in ((1, 1, False), (7, 4, True), (5, 64, False)):
@@ -130,45 +131,18 @@ def test_states_scores_and_gradients(name, tmp_path):
                 near(weights, b.detach(), 1e-5)
         (expected.logits * torch.tensor(pull)).sum().backward()
         check_gradients(tape, loss, named_gradients(ours, theirs))
-
-
-def test_far_positions_are_as_exact(tmp_path):
-    theirs = reference("marian", tmp_path)
-    ours = load_model(tmp_path, "sequence_to_sequence")
-    inputs = make_inputs(590, 2, masked=False)
-    with torch.no_grad():
-        expected = run(theirs, inputs)
-    near(ours(inputs)["encoder_output"], expected.encoder_last_hidden_state, 1e-5)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_what_is_saved_loads_in_transformers(name, tmp_path):
-    theirs = reference(name, tmp_path / "theirs")
-    assert read_head(tmp_path / "theirs") == "sequence_to_sequence"
-    ours = load_model(tmp_path / "theirs", "sequence_to_sequence")
     save_model(ours, tmp_path / "ours")
     again, loading = type(theirs).from_pretrained(tmp_path / "ours", output_loading_info=True)
     assert not loading["missing_keys"] and not loading["unexpected_keys"]
-    inputs = make_inputs(9, 6, masked=True)
     with torch.no_grad():
-        expected, found = run(theirs, inputs).logits, run(again.eval(), inputs).logits
-    near(found, expected, 1e-5 * max(1, float(expected.abs().max())))
-    near(load_model(tmp_path / "ours", "sequence_to_sequence")(inputs)["logits"], found, 1e-4)
+        saved = run(again.eval(), inputs).logits
+    near(saved, expected.logits.detach(), 1e-5 * scale)
+    loaded = load_model(tmp_path / "ours", "sequence_to_sequence")
+    near(loaded(inputs)["logits"], saved, 1e-5 * scale)
     settings = again.generation_config
     assert settings.bad_words_ids == [[PAD]] and settings.forced_eos_token_id == 0
     assert settings.renormalize_logits
     assert (settings.decoder_start_token_id, settings.num_beams) == (PAD, 4)
-
-
-def test_states_alone(tmp_path):
-    reference("marian", tmp_path / "theirs")
-    ours = load_model(tmp_path / "theirs")
-    save_model(ours, tmp_path / "ours")
-    assert not (tmp_path / "ours" / "generation_config.json").exists()
-    theirs = transformers.MarianModel.from_pretrained(tmp_path / "ours").eval()
-    inputs = make_inputs(9, 6, masked=True)
-    with torch.no_grad():
-        near(ours(inputs)["sequence_output"], run(theirs, inputs).last_hidden_state, 1e-5)
 
 
 def test_old_files_hold_their_table_under_all_names(tmp_path):
@@ -192,7 +166,7 @@ def test_old_files_hold_their_table_under_all_names(tmp_path):
 
 def test_config_of_a_released_model(tmp_path):
     """The fields that the folders of opus-mt have, of which many have no effect any more."""
-    theirs = reference("marian", tmp_path)
+    reference("marian", tmp_path)
     path = tmp_path / "config.json"
     fields = json.loads(path.read_text())
     old = {
@@ -204,25 +178,10 @@ def test_config_of_a_released_model(tmp_path):
     }
     path.write_text(json.dumps(fields | old))
     ours = load_model(tmp_path, "sequence_to_sequence")
-    assert ours.text_config == TransformerConfig(
-        vocabulary_size=V,
-        num_layers=2,
-        num_heads=3,
-        hidden_dim=24,
-        intermediate_dim=40,
-        activation="silu",
-        dropout=0.0,
-        max_length=600,
-        initializer_range=0.3,
-        pad_token_id=PAD,
-        num_decoder_layers=3,
-        num_decoder_heads=2,
-        decoder_intermediate_dim=32,
-        output_bias=True,
-        start_token_id=PAD,
-        end_token_id=0,
-    )
-    assert theirs.config.decoder_layers == 3
+    path.write_text(json.dumps(fields))
+    assert ours.text_config == load_model(tmp_path, "sequence_to_sequence").text_config
+    config = ours.text_config
+    assert (config.num_layers, config.num_decoder_layers, config.num_heads) == (2, 3, 3)
     path.write_text(json.dumps(fields | {"decoder_layerdrop": 0.1}))
     with pytest.raises(InputError, match=r"decoder_layerdrop=0\.1 is not supported"):
         load_model(tmp_path)
@@ -235,12 +194,8 @@ def test_config_of_a_released_model(tmp_path):
     ("changes", "message"),
     [
         ({"max_length": None}, "max_length=None cannot be saved"),
-        (
-            {"share_embeddings": False, "norm_first": True},
-            "has no field for share_embeddings=False",
-        ),
-        ({"tie_embeddings": False}, "has no field for share_embeddings=True"),
-        ({"layer_norm_epsilon": 1e-6}, "has no field for layer_norm_epsilon=1e-06"),
+        ({"share_embeddings": False, "norm_first": True}, "no field for share_embeddings=False"),
+        ({"tie_embeddings": False}, "no field for share_embeddings=True"),
     ],
 )
 def test_fields_that_their_config_lacks_are_refused(changes, message, tmp_path):

@@ -13,8 +13,7 @@ from tfnlp.layers import RelativeAttention
 RECORDED = pathlib.Path(__file__).parent / "recorded" / "transformer_xl.npz"
 
 
-@pytest.mark.parametrize("block_size", [None, 5])
-@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("causal", "block_size"), [(False, 5), (True, None)])
 @pytest.mark.parametrize("case", CASES)
 def test_output_and_gradients(case, causal, block_size):
     """By an attention mask alone, or by the cheaper causal path; whole or in blocks of keys."""

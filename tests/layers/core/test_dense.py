@@ -51,9 +51,7 @@ def test_lora_and_quantising_are_those_of_keras():
         layers = [cls(6) for cls in (Dense, keras.layers.Dense)]
         for layer in layers:
             layer.build(x.shape)
-            layer.set_weights(
-                [np.random.default_rng(1).normal(size=w.shape) for w in layer.weights]
-            )
+            layer.set_weights([normal(w.shape) for w in layer.weights])
             layer.quantize(mode)
         np.testing.assert_allclose(layers[0](x), layers[1](x), atol=1e-6)
 

@@ -4,9 +4,7 @@ import keras
 import numpy as np
 from scipy import stats
 
-from tfnlp.layers import (
-    FastTruncatedNormal,
-)
+from tfnlp.layers import FastTruncatedNormal
 
 
 def test_fresh_weights_are_a_truncated_normal():

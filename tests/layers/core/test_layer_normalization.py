@@ -8,8 +8,10 @@ import tensorflow as tf
 from tfnlp.layers import LayerNormalization
 
 
-@pytest.mark.parametrize("shape", [(3, 7, 12), (5, 12)])
-@pytest.mark.parametrize("dtype", ["float32", "mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [((3, 7, 12), "float32"), ((5, 12), "mixed_float16"), ((3, 7, 12), "mixed_bfloat16")],
+)
 def test_outputs_and_gradients_are_those_of_keras(shape, dtype):
     rng = np.random.default_rng(0)
     x = tf.Variable((5 + 2 * rng.normal(size=shape)).astype("float32"))
@@ -37,12 +39,8 @@ def test_outputs_and_gradients_are_those_of_keras(shape, dtype):
     [
         {"axis": 1},
         {"axis": [1, 2]},
-        {"axis": (-2, -1)},
-        {"axis": [2]},
-        {"axis": -3},
-        {"scale": False},
+        {"axis": -3, "scale": False},
         {"center": False},
-        {"scale": False, "center": False},
         {"rms_scaling": True},
         {"gamma_regularizer": "l2", "beta_regularizer": "l1"},
         {"gamma_initializer": "zeros", "beta_initializer": "ones"},
@@ -71,26 +69,13 @@ def test_every_argument_of_keras(options):
         np.testing.assert_allclose(value, expected, atol=1e-5)
 
 
-def normal(shape):
-    return np.random.default_rng(1).normal(size=shape)
-
-
-def test_open_lengths_in_a_graph_and_a_constant_row():
-    layer = LayerNormalization(epsilon=1e-12)
-    layer.build((None, None, 4))
-
-    @tf.function(input_signature=[tf.TensorSpec((None, None, 4))])
-    def gradient(x):
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = layer(x)
-            loss = tf.reduce_sum(y * tf.range(4.0))
-        return y, tape.gradient(loss, x)
-
-    for length in (1, 5):
-        x = np.random.default_rng(length).normal(size=(2, length, 4)).astype("float32")
-        x[0, 0] = 0
-        y, by_x = gradient(x)
-        assert np.isfinite(y).all() and np.isfinite(by_x).all()
-        np.testing.assert_array_equal(y[0, 0], 0)
-        np.testing.assert_allclose(np.mean(y, -1), 0, atol=1e-6)
+def test_a_constant_row_is_zero_and_has_a_finite_gradient():
+    x = np.random.default_rng(0).normal(size=(2, 5, 4)).astype("float32")
+    x[0, 0] = 0
+    x, layer = tf.Variable(x), LayerNormalization(epsilon=1e-12)
+    with tf.GradientTape() as tape:
+        y = layer(x)
+        loss = tf.reduce_sum(y * tf.range(4.0))
+    assert np.isfinite(tape.gradient(loss, x)).all()
+    np.testing.assert_array_equal(y[0, 0], 0)
+    np.testing.assert_allclose(np.mean(y, -1), 0, atol=1e-6)

@@ -1,11 +1,8 @@
 """Adaptive input against NumPy."""
 
 import numpy as np
-import pytest
 
-from tfnlp.layers import (
-    AdaptiveEmbedding,
-)
+from tfnlp.layers import AdaptiveEmbedding
 
 
 def test_adaptive_embedding_is_scaled_rows_of_narrower_tables_projected():
@@ -18,8 +15,3 @@ def test_adaptive_embedding_is_scaled_rows_of_narrower_tables_projected():
         expected = 8**0.5 * table.numpy() @ projection.numpy()
         rows = found[starts[i] : starts[i] + len(expected)]
         np.testing.assert_allclose(rows, expected, atol=1e-6)
-
-
-def test_cutoffs_of_an_empty_cluster_are_refused():
-    with pytest.raises(ValueError, match=r"cutoffs=\(4, 4\) must rise"):
-        AdaptiveEmbedding(10, 8, cutoffs=(4, 4))

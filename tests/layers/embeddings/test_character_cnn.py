@@ -56,6 +56,9 @@ def test_vectors_and_gradients_are_those_of_pytorch(activation):
 
 
 def test_padding_and_other_words_do_not_change_a_word():
+    fresh = CharacterCNN(5, (2, 3), num_highways=1)
+    fresh.build((None, None))
+    np.testing.assert_array_equal(fresh.gates[0].bias, [-2.0] * 5)  # nearly closed
     layer = made()
     words = np.zeros((3, 8), "int32")
     words[0, :6], words[1, :3], words[2, :1] = [3, 9, 4, 1, 7, 2], [5, 6, 8], [11]
@@ -71,9 +74,3 @@ def test_padding_and_other_words_do_not_change_a_word():
     x[0, 0] = table[11]
     widest = layer._widest(tf.constant(x), np.array([[1]], "int32"), convolution)
     np.testing.assert_allclose(widest[0], value, atol=1e-6)
-
-
-def test_gates_start_nearly_closed():
-    layer = CharacterCNN(5, (2, 3), num_highways=1)
-    layer.build((None, None))
-    np.testing.assert_array_equal(layer.gates[0].bias, [-2.0] * 5)

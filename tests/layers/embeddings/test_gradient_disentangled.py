@@ -4,10 +4,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfnlp.layers import (
-    GradientDisentangledEmbedding,
-    TextEmbedding,
-)
+from tfnlp.layers import GradientDisentangledEmbedding, TextEmbedding
 
 
 def test_tables_in_common_learn_nothing_from_gradient_disentangled_embeddings(tmp_path):

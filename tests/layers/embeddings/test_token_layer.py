@@ -1,15 +1,10 @@
-"""Ids as floats, and tables that load."""
+"""Ids as floats."""
 
 import keras
 import numpy as np
 import pytest
 
 from tfnlp import layers
-from tfnlp.layers import (
-    EncoderBlock,
-    FactorizedEmbedding,
-    TextEmbedding,
-)
 
 
 @pytest.mark.parametrize(
@@ -39,14 +34,3 @@ def test_segments_may_be_floats():
     ids, segments = np.array([[3, 4]]), np.array([[0, 1]])
     found = layer(ids.astype("float32"), segments.astype("float32"))
     np.testing.assert_array_equal(found, layer(ids, segments))
-
-
-@pytest.mark.parametrize("layer", [TextEmbedding(20, 8, 10), FactorizedEmbedding(20, 4, 8)])
-def test_layers_on_ids_save_and_load(layer, tmp_path):
-    inputs = keras.Input((None,), dtype="int32")
-    block = EncoderBlock(2, 16, "gelu_tanh", dropout=0.1, attention_dropout=0.2, norm_first=True)
-    model = keras.Model(inputs, block(layer(inputs)))
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    ids = np.array([[1, 2, 3]])
-    np.testing.assert_array_equal(model(ids), loaded(ids))

@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from tfnlp.layers import (
-    AdaptiveSoftmax,
-)
+from tfnlp.layers import AdaptiveSoftmax
 
 
 def test_adaptive_softmax_of_labels_is_that_of_all_tokens():
