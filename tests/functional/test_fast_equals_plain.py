@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from tfnlp.functional import activations, layer_norm
+from tfnlp.functional import layer_norm
 from tfnlp.functional.attention import Scores, attention, blockwise_attention, fused_attention
 from tfnlp.functional.relative_positions import projected_sinusoids, relative_sinusoids
 from tfnlp.functional.relative_scores import (
@@ -21,7 +21,7 @@ from tfnlp.functional.segment_scores import SegmentTerm
 
 BATCH, HEADS, SIZE = 2, 2, 4
 # Targets T and sources S.
-LENGTHS = [(1, 1), (1, 7), (5, 5), (3, 9), (12, 12), (17, 40)]
+LENGTHS = [(1, 1), (5, 5), (3, 9), (17, 40)]
 
 
 def normal(*shape, seed=0):
@@ -54,7 +54,7 @@ def check_equal(fast, plain, *inputs, tolerance=2e-5):
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("value_heads", [1, HEADS])
-@pytest.mark.parametrize(("length", "source_length"), LENGTHS)
+@pytest.mark.parametrize(("length", "source_length"), LENGTHS[::2])
 def test_fused_attention(length, source_length, value_heads, masked):
     scores = normal(BATCH, HEADS, length, source_length)
     value = normal(BATCH, value_heads, source_length, SIZE, seed=1)
@@ -63,10 +63,11 @@ def test_fused_attention(length, source_length, value_heads, masked):
     check_equal(fast, plain, scores, value)
 
 
-@pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("terms", ["none", "relative", "disentangled", "segments"])
-@pytest.mark.parametrize(("length", "source_length"), LENGTHS)
-def test_blockwise_attention(length, source_length, terms, masked):
+@pytest.mark.parametrize(
+    ("length", "source_length", "masked"), [(1, 7, False), (3, 9, True), (17, 40, True)]
+)
+def test_blockwise_attention(length, source_length, masked, terms):
     """Blocks of 4 queries and keys, the last of which may be cut."""
     query = normal(BATCH, HEADS, length, SIZE)
     key, value = (normal(BATCH, HEADS, source_length, SIZE, seed=seed) for seed in (1, 2))
@@ -108,7 +109,7 @@ def unused(inputs):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize(("length", "source_length"), [*LENGTHS, (256, 256)])
+@pytest.mark.parametrize(("length", "source_length"), [*LENGTHS, (1, 7), (256, 256)])
 def test_relative_scores_by_shifts(length, source_length, causal):
     count = length + source_length - 1
     rows = np.random.default_rng(1).permutation(count)
@@ -141,7 +142,7 @@ def test_projected_sinusoids(length, source_length, clamp_length):
     check_equal(fast, plain, normal(8, 6))
 
 
-@pytest.mark.parametrize("shape", [(3, 7, 12), (5, 12), (1, 12)])
+@pytest.mark.parametrize("shape", [(3, 7, 12), (1, 12)])
 def test_layer_norm(shape):
     fast, plain = (
         functools.partial(f, epsilon=1e-5)
@@ -149,8 +150,3 @@ def test_layer_norm(shape):
     )
     gamma, beta = 1 + 0.3 * normal(12, seed=1), normal(12, seed=2)
     check_equal(fast, plain, 5 + 2 * normal(*shape), gamma, beta)
-
-
-@pytest.mark.parametrize("length", [1, 6, 1000])
-def test_gelu(length):
-    check_equal(activations.fused_gelu, activations.gelu, 3 * normal(2, length), tolerance=5e-6)
