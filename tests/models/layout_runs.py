@@ -33,8 +33,8 @@ def distribution_of(arrangement):
     return keras.distribution.ModelParallel(layout_map=layout_map, batch_dim_name="batch")
 
 
-def train(family, arrangement):
-    """Return the losses of four steps, and the share of each variable that a device holds."""
+def train(family, arrangement, steps):
+    """Return the losses of steps, and the share of each variable that a device holds."""
     keras.utils.set_random_seed(0)
     keras.backend.clear_session()
     rng = np.random.default_rng(0)
@@ -43,14 +43,14 @@ def train(family, arrangement):
     with distribution_of(arrangement).scope():
         model = model_of(family, FAMILIES[family])
         model.compile(keras.optimizers.AdamW(1e-2), loss={"logits": loss})
-        for _ in range(4):
+        model.optimizer.build(model.trainable_variables)
+        for _ in range(steps):
             ids = rng.integers(5, VOCABULARY, (BATCH, LENGTH)).astype("int32")
             mask = (np.arange(LENGTH) < rng.integers(1, LENGTH, (BATCH, 1))).astype("int32")
             inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": mask}
             losses.append(float(model.train_on_batch(inputs, {"logits": ids})))
         variables = (*model.trainable_variables, *model.optimizer.variables)
-        pieces = {v.path: piece(v.value) for v in variables}
-    return {"losses": losses, "pieces": pieces}
+        return losses, {v.path: piece(v.value) for v in variables}
 
 
 def piece(value):
@@ -86,12 +86,15 @@ def whole_matrices(family):
 
 
 def main():
-    found = {}
-    for family in FAMILIES:
-        arrangements = ("one", "data", "model") + ("model and data",) * (family == "bert")
-        found[family] = {name: train(family, name) for name in arrangements}
-        found[family]["sums"] = sums_over_devices(family)
-    found["whole"] = {family: whole_matrices(family) for family in OTHERS}
+    arrangements = ("one", "data", "model", "model and data")
+    trained = {name: train("bert", name, 4) for name in arrangements}
+    found = {
+        "losses": {name: losses for name, (losses, _) in trained.items()},
+        "bert": {name: pieces for name, (_, pieces) in trained.items()},
+        "pieces": {family: train(family, "model", 0)[1] for family in FAMILIES},
+        "sums": sums_over_devices("bert"),
+        "whole": {family: whole_matrices(family) for family in OTHERS},
+    }
     try:
         get_layout_map(keras.distribution.DeviceMesh((4,), ("batch",)))
     except InputError as e:

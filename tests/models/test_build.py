@@ -59,18 +59,14 @@ def test_models_that_no_folder_describes_are_refused_before_training():
     [
         ("lstm", {"bidirectional": True}, "causal_lm", {}),
         ("transformer", {}, "classifier", {}),
-        ("transformer", {}, "masked_lm", {}),
         ("recurrent_translator", {}, "causal_lm", {}),
         ("bert", {}, "sequence_to_sequence", {}),
         ("bert", {}, None, {"memory": True}),
         ("xlnet", {}, "chooser", {"memory": True}),
-        ("transformer", {}, None, {"memory": True}),
         ("lstm", {"bidirectional": True}, "classifier", {"memory": True}),
         ("lstm", {}, "causal_lm", {"block_size": 4}),
-        ("lstm", {}, "causal_lm", {"attention_scores": True}),
         ("textcnn", {}, "tagger", {}),
         ("bag", {}, "answerer", {}),
-        ("textcnn", {}, "classifier", {"attention_projections": True}),
         ("xlnet", {}, "permutation_lm", {"attention_projections": True}),
     ],
 )

@@ -8,8 +8,10 @@ from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import BertConfig, build_model
 
 
-@pytest.mark.parametrize("loaded", [False, True])
-@pytest.mark.parametrize("head", ["classifier", "tagger", "answerer", "chooser"])
+@pytest.mark.parametrize(
+    ("head", "loaded"),
+    [("classifier", True), ("tagger", False), ("answerer", True), ("chooser", False)],
+)
 def test_fresh_heads_are_normal_with_the_deviation_of_the_config(head, loaded, tmp_path):
     config = BertConfig(40, 1, 2, 1024, 8, initializer_range=0.05)
     keras.utils.set_random_seed(3)

@@ -10,7 +10,6 @@ from tfnlp.functional.recompute import recompute_blocks
 
 SIZES = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
 HEADS = {
-    "BertConfig": "tagger",
     "AlbertConfig": "tagger",  # two calls of one block
     "DebertaV2Config": "tagger",  # a table beside the states
     "XLNetConfig": "permutation_lm",  # two streams
@@ -41,7 +40,6 @@ def test_gradients_and_draws_are_those_of_blocks_that_are_kept(family):
         inputs["target_mapping"] = np.eye(6, dtype="float32")[None].repeat(2, 0)
     inputs = {name: inputs[name] for name in model.input}
 
-    @tf.function
     def step():
         with tf.GradientTape() as tape:
             outputs = tf.nest.flatten(model(inputs, training=True))
@@ -56,7 +54,6 @@ def test_gradients_and_draws_are_those_of_blocks_that_are_kept(family):
             seed.assign(value)
         if recomputed:
             recompute_blocks(model)
-            step = tf.function(step.python_function)
         loss, gradients = step()
         gradients = [np.asarray(tf.convert_to_tensor(g)) for g in gradients if g is not None]
         found.append([np.asarray(loss), *gradients, *map(np.asarray, seeds)])

@@ -28,11 +28,10 @@ def with_random_biases(model, seed=0):
     return model
 
 
-@pytest.mark.parametrize("bidirectional", [False, True], ids=["one way", "both ways"])
-@pytest.mark.parametrize("cell", CELLS)
-def test_classes_are_those_of_numpy_and_padding_on_either_side_changes_nothing(
-    cell, bidirectional
-):
+@pytest.mark.parametrize(
+    ("cell", "bidirectional"), [("rnn", True), ("lstm", True), ("gru", True), ("gru", False)]
+)
+def test_classes_are_those_of_numpy_and_padding_changes_nothing(cell, bidirectional):
     config = RecurrentConfig(cell=cell, bidirectional=bidirectional, **SIZES)
     model = with_random_biases(build_model(config, "classifier", 3))
     weights, ids = weights_of(model), np.random.default_rng(0).integers(0, 60, (3, 7))
@@ -50,8 +49,7 @@ def test_classes_are_those_of_numpy_and_padding_on_either_side_changes_nothing(
         np.testing.assert_allclose(outputs["logits"][row], logits, atol=1e-5)
 
 
-@pytest.mark.parametrize("tie", [True, False], ids=["tied", "untied"])
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize(("cell", "tie"), [("rnn", True), ("lstm", True), ("gru", False)])
 def test_a_state_carried_over_segments_is_that_of_the_whole_text(cell, tie):
     config = RecurrentConfig(cell=cell, tie_embeddings=tie, **SIZES)
     model = with_random_biases(build_model(config, "causal_lm", memory=True))
@@ -78,11 +76,8 @@ def test_a_state_carried_over_segments_is_that_of_the_whole_text(cell, tie):
     ("head", "fields"),
     [
         ("causal_lm", {"cell": "gru", "tie_embeddings": False}),
-        ("causal_lm", {"cell": "rnn", "output_bias": False}),
-        ("classifier", {"bidirectional": True}),
-        ("tagger", {"bidirectional": True, "cell": "gru"}),
-        ("chooser", {}),
-        ("answerer", {}),
+        ("tagger", {"bidirectional": True}),
+        ("chooser", {"cell": "rnn"}),
         (None, {}),
     ],
 )
