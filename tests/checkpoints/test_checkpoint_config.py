@@ -15,7 +15,6 @@ from tfnlp.utils.errors import InputError
         ({"model_type": "gpt9"}, r"config\.json: model_type=gpt9 is unknown .*; use one of bert"),
         ({"hidden_act": "mish"}, "hidden_act=mish is unknown.*; use one of gelu"),
         ({"position_embedding_type": "relative_key"}, "only 'absolute' is"),
-        ({"num_attention_heads": 5}, "num_heads=5 does not divide"),
         ({"num_attention_heads": 0}, "num_heads=0 does not divide"),
     ],
 )
@@ -30,7 +29,6 @@ def test_configs_of_other_models_are_named(fields, message, saved):
     ("fields", "message"),
     [
         ({"id2label": {"0": "a", "1": "b", "2": "c"}}, "3 classes, and the head has 2"),
-        ({"id2label": {"a": 0, "b": 1}}, "id2label must name each class by its number"),
         ({"id2label": ["a", "b"]}, "id2label must name each class by its number"),
         ({"id2label": {"0": "a", "1": "a"}}, "id2label has a name twice"),
         ({"problem_type": "multi_label_classification"}, "several classes a text"),

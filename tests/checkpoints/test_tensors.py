@@ -33,9 +33,7 @@ def test_loads_shards(saved, random_inputs, tiny_config):
         load_model(saved)
 
 
-@pytest.mark.parametrize(
-    "change", [lambda b: b[: len(b) // 2], lambda b: b"\x80\x04junk" + b[6:], lambda b: b""]
-)
+@pytest.mark.parametrize("change", [lambda b: b[: len(b) // 2], lambda b: b""])
 def test_broken_files_are_named(change, saved):
     path = saved / "model.safetensors"
     path.write_bytes(change(path.read_bytes()))

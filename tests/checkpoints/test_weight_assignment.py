@@ -50,9 +50,7 @@ def test_a_missing_head_starts_from_drawn_weights(saved, caplog):
         model = load_model(saved, "tagger", 4)
     (record,) = caplog.records
     assert record.levelname == "INFO"  # no warning, as every fine-tuning starts so
-    assert (
-        record.getMessage() == f"A new tagger starts on the encoder of {saved}/model.safetensors."
-    )
+    assert f"A new tagger starts on the encoder of {saved}/" in record.getMessage()
     kernel = model.get_layer("classifier").kernel.numpy()
     assert 0.15 < kernel.std() < 0.25 and 0.4 < np.abs(kernel).max() < 1
 
