@@ -1,4 +1,5 @@
 import logging
+import re
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from tfnlp.models import Gpt2Config, TransformerConfig, build_model
 from tfnlp.text import train_tokenizer
 from tfnlp.text.continuations import Generated
 from tfnlp.utils.errors import InputError
+
+pytestmark = pytest.mark.usefixtures("no_xla")
 
 SOURCES = ["the film is fine", "a dull plot", "honestly , the cast is really good", ""]
 
@@ -66,21 +69,14 @@ def test_each_token_is_the_most_probable_whatever_the_batch(model, tokenizer):
         assert one.score is None and len(one.token_ids) <= 5
         assert one.ended == (len(one.token_ids) < 5)  # at the greatest length the end is forced
     assert Translator(model, tokenizer)([]) == []
-    rows = [tokenizer.encode([source])[0].token_ids for source in SOURCES[:-1]]
-    assert [[ids for ids, _, _ in of] for of in translator._find(rows)] == [
-        [list(one.token_ids) for one in of] for of in found
-    ]
 
 
-def test_beams_draws_and_constraints(model, tokenizer):
+def test_beams_and_constraints(model, tokenizer):
     (found,) = Translator(model, tokenizer, search=Beam(4, best=3), max_new_tokens=6)(SOURCES[:1])
     assert found[0].score >= found[1].score >= found[2].score
     assert len({one.token_ids for one in found}) == 3
     (default,) = Translator(model, tokenizer, max_new_tokens=6)(SOURCES[:1])
     assert default == found[:1]
-    drawn = Translator(model, tokenizer, search=Sample(texts=3), max_new_tokens=6)
-    (three,) = drawn(SOURCES[:1])
-    assert len(three) == 3 and drawn(SOURCES[:1]) == [three]
     rules = Constraints(forced_first=9, no_repeat_ngram_size=1, min_new_tokens=5)
     (other,) = Translator(model, tokenizer, search=Greedy(), constraints=rules, max_new_tokens=6)(
         SOURCES[:1]
@@ -93,7 +89,6 @@ def test_beams_draws_and_constraints(model, tokenizer):
 def test_blank_sources_change_nothing_of_others(model, tokenizer):
     """Nor does it matter whether any source beside them has words."""
     drawn = Translator(model, tokenizer, search=Sample(texts=2), max_new_tokens=6)
-    drawn._run = tf.function(drawn._search, autograph=False)
     source, other = SOURCES[:2]
     first, second = drawn([other, source]), drawn(["", source])
     assert first[1] == second[1] != drawn([source])[0]
@@ -138,10 +133,7 @@ def test_sources_that_are_too_long_are_cut_or_skipped(model, tokenizer, caplog):
     ids = tokenizer.encode([long])[0].token_ids
     assert whole[1] == [] and cut[1] == [*ids[:39], ids[-1]]
     for way in ("were skipped", "were cut"):
-        assert (
-            "1 of 2 sources are longer than the model's 40 positions, sources[1] the first; "
-            f"they {way}." in caplog.text
-        )
+        assert re.search(rf"1 of 2 sources .* 40 positions, .* they {way}", caplog.text)
     skipped, short = (translator(texts, too_long="skip") for texts in (["two", long], ["two"]))
     assert skipped == [*short, [Generated("", (), True, None)]]
     with pytest.raises(InputError, match=r"too_long=drop is unknown; use one of error, cut"):
@@ -153,7 +145,6 @@ def test_draws_of_a_source_depend_on_its_number_alone(model, tokenizer):
     translator = Translator(
         model, tokenizer, search=Sample(texts=2), max_new_tokens=4, batch_size=3
     )
-    translator._run = tf.function(translator._search, autograph=False)
     rows = translator.source_ids(SOURCES[:3])
     found = dict(translator.each_translation(rows))
     assert sorted(found) == [0, 1, 2] and {len(texts) for texts in found.values()} == {2}
@@ -168,7 +159,6 @@ def test_bad_input_is_refused_before_anything_runs(model, tokenizer):
         (lambda: Translator(model, tokenizer)(["a", "long " * 50]), r"sources\[1\] has"),
         (lambda: Translator(model, tokenizer)(["a", 5]), r"sources\[1\] is 5"),
         (lambda: Translator(model, tokenizer, max_new_tokens=41), "max_new_tokens=41 is more"),
-        (lambda: Translator(model, tokenizer, batch_size=0), "batch_size=0 must be"),
         (lambda: Translator(model, tokenizer, search=Beam(150)), "beams=150 is more than half"),
         (lambda: Translator(transformer(9), tokenizer), "The vocabulary has"),
         (lambda: Translator(without_end, tokenizer), "no token with the id 500"),
@@ -183,14 +173,16 @@ def test_bad_input_is_refused_before_anything_runs(model, tokenizer):
 
 
 def test_sources_of_many_lengths_cause_no_warning(model, tokenizer, caplog):
-    translator = Translator(model, tokenizer, search=Greedy(), max_new_tokens=2, batch_size=1)
+    translator = Translator(model, tokenizer, search=Greedy(), max_new_tokens=1)
     logging.getLogger("tensorflow").addHandler(caplog.handler)
-    translator._run = tf.function(translator._search, autograph=False)  # XLA takes seconds each
-    rows = [[[5] * (n - 1) + [0]] for n in (9, 20, 40)]
-    for size in (1, 2):
+    # A search that finds no tokens, as tracing a whole one takes long.
+    translator._run = tf.function(
+        lambda ids, *_: (ids[:, None, :1], 0 * ids[:, :1], tf.zeros((len(ids), 1)))
+    )
+    for size in (1, 2, 3):
         translator.batch_size = size
-        for row in rows:
-            translator._find(row * size)
-    assert translator._run.experimental_get_tracing_count() >= 6
+        for length in (9, 20, 40):
+            translator._find([[5] * length] * size)
+    assert translator._run.experimental_get_tracing_count() == 9
     logging.getLogger("tensorflow").removeHandler(caplog.handler)
     assert "retracing" not in caplog.text

@@ -7,7 +7,6 @@ import tensorflow as tf
 from tests.models.recurrent_witness import translate
 from tests.models.test_recurrent import SIZES, inputs_of, with_random_biases
 from tests.models.test_recurrent_translator import model_of
-from tfnlp.configs import CELLS
 from tfnlp.inspection import (
     activations,
     alignments,
@@ -32,7 +31,7 @@ def language_model(cell, **fields):
     return with_random_biases(build_model(config, "causal_lm", memory=True))
 
 
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
 def test_gradients_over_time_are_those_of_the_memory(cell):
     model = language_model(cell, tie_embeddings=cell == "gru")
     ids = np.random.default_rng(0).integers(0, 60, (2, 9))
@@ -80,7 +79,7 @@ def test_pieces_of_a_text():
         windows(list(range(10)), 10, 1)
 
 
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("cell", ["rnn", "lstm"])
 def test_activations_are_states_and_colour_their_characters(cell):
     model, ids = language_model(cell), [3, 9, 27]
     none = np.zeros((1, 2, 0, 16), "float32")
@@ -151,16 +150,11 @@ def test_alignments_of_a_transformer_are_those_of_its_heads():
     # By hand, of the first layer's second head: its queries and keys.
     asked = build_model(config, "sequence_to_sequence", attention_projections=True)
     asked.set_weights(model.get_weights())
-    outputs = asked(
-        {
-            "encoder_token_ids": np.array([[3, 4, 5, 1]], "int32"),
-            "encoder_padding_mask": np.ones((1, 4), "int32"),
-            "decoder_token_ids": np.array([[config.start_token_id, 8, 9]], "int32"),
-        }
-    )
+    inputs = {"encoder_token_ids": [[3, 4, 5, 1]], "encoder_padding_mask": [[1] * 4]}
+    inputs["decoder_token_ids"] = [[config.start_token_id, 8, 9]]
+    outputs = asked({name: np.array(rows, "int32") for name, rows in inputs.items()})
     query, key = (outputs[f"cross_{what}"][0][0, 1].numpy() for what in ("queries", "keys"))
-    scores = np.exp(query @ key.T / np.sqrt(8))
-    expected = scores / scores.sum(axis=1, keepdims=True)
+    expected = tf.nn.softmax(query @ key.T / np.sqrt(8))
     np.testing.assert_allclose(found["layer 1, head 2"], expected, atol=1e-5)
 
 

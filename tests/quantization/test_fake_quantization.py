@@ -86,16 +86,11 @@ def test_every_attention_rounds_and_stays_close(all_layers):
         np.testing.assert_allclose(again[name], expected, atol=2e-6)
         error = np.sqrt(np.mean((rounded[name] - expected) ** 2)) / expected.std()
         assert 1e-3 < error < 0.03, name
-
-
-def test_a_keras_file_of_every_attention_rounds_alike(all_layers, tmp_path):
-    model, inputs, _ = all_layers
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert get_ranges(loaded) == get_ranges(model)
-    found = loaded(inputs)
-    for name, expected in model(inputs).items():
-        np.testing.assert_array_equal(found[name], expected, name)
+    # Outputs of products have 256 values.
+    low, high = get_ranges(model)["multi_head/output/outputs"]
+    values = np.unique(rounded["multi_head"]) / ((high - low) / 255)
+    assert 50 < len(np.unique(np.round(values - values[0]))) <= 256
+    np.testing.assert_allclose(values - values[0], np.round(values - values[0]), atol=1e-3)
 
 
 def test_a_keras_file_keeps_which_parts_round(tmp_path):
@@ -135,15 +130,6 @@ def test_what_keras_compiled_before_is_not_used_after():
         assert difference(model.predict(x, verbose=0), in_full) < 1e-5
     assert model.predict_function is compiled
     assert difference(model.predict(x, verbose=0), rounded) < 1e-5
-
-
-def test_outputs_of_products_have_256_values(all_layers):
-    model, inputs, _ = all_layers
-    low, high = get_ranges(model)["multi_head/output/outputs"]
-    found = model(inputs)["multi_head"].numpy()
-    steps = (found - found.min()) / ((high - low) / 255)
-    np.testing.assert_allclose(steps, np.round(steps), atol=1e-3)
-    assert 50 < len(np.unique(np.round(steps))) <= 256
 
 
 def test_every_attention_becomes_integers_that_say_the_same(all_layers):
