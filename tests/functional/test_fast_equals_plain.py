@@ -8,16 +8,9 @@ import tensorflow as tf
 from keras import ops
 
 from tfnlp.functional import layer_norm
-from tfnlp.functional.attention import Scores, attention, blockwise_attention, fused_attention
+from tfnlp.functional.attention import attention, fused_attention
 from tfnlp.functional.relative_positions import projected_sinusoids, relative_sinusoids
-from tfnlp.functional.relative_scores import (
-    content_to_position,
-    position_to_content,
-    query_to_position,
-    relative_scores,
-    shifted_relative_scores,
-)
-from tfnlp.functional.segment_scores import SegmentTerm
+from tfnlp.functional.relative_scores import relative_scores, shifted_relative_scores
 
 BATCH, HEADS, SIZE = 2, 2, 4
 # Targets T and sources S.
@@ -28,11 +21,7 @@ def normal(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
-def make_mask(length, source_length):
-    """A mask (B, T, S), one of whose queries may see nothing."""
-    mask = np.random.default_rng(1).random((BATCH, length, source_length)) < 0.6
-    mask[0, 0] = False
-    return mask
+
 
 
 def values_and_gradients(function, *inputs):
@@ -58,54 +47,12 @@ def check_equal(fast, plain, *inputs, tolerance=2e-5):
 def test_fused_attention(length, source_length, value_heads, masked):
     scores = normal(BATCH, HEADS, length, source_length)
     value = normal(BATCH, value_heads, source_length, SIZE, seed=1)
-    mask = make_mask(length, source_length) if masked else None
+    mask = None
+    if masked:
+        mask = np.random.default_rng(1).random((BATCH, length, source_length)) < 0.6
+        mask[0, 0] = False  # a query that may see nothing
     fast, plain = (functools.partial(f, mask=mask) for f in (fused_attention, attention))
     check_equal(fast, plain, scores, value)
-
-
-@pytest.mark.parametrize("terms", ["none", "relative", "disentangled", "segments"])
-@pytest.mark.parametrize(
-    ("length", "source_length", "masked"), [(1, 7, False), (3, 9, True), (17, 40, True)]
-)
-def test_blockwise_attention(length, source_length, masked, terms):
-    """Blocks of 4 queries and keys, the last of which may be cut."""
-    query = normal(BATCH, HEADS, length, SIZE)
-    key, value = (normal(BATCH, HEADS, source_length, SIZE, seed=seed) for seed in (1, 2))
-    tables = normal(2, HEADS, 7, SIZE, seed=3)
-    by_segment = normal(BATCH, HEADS, length, 2, seed=4)
-    # Distances beyond 3 share a row.
-    offsets = source_length - 1 - np.arange(length + source_length - 1)
-    rows = np.clip(offsets, -3, 3) + 3
-    mask = make_mask(length, source_length) if masked else None
-    is_same = make_mask(length, source_length)
-
-    def make_scores(query, key, tables, by_segment):
-        scores = Scores(query, key)
-        if terms == "relative":
-            scores += query_to_position(query, tables[0], rows)
-        if terms == "disentangled":
-            scores += content_to_position(query, tables[0], rows)
-            scores += position_to_content(key, tables[1], rows)
-        if terms == "segments":
-            scores += SegmentTerm(by_segment, is_same)
-        return scores
-
-    def plain(*inputs):
-        *inputs, value = inputs
-        return attention(make_scores(*inputs).compute(), value, mask) + 0 * unused(inputs)
-
-    def fast(*inputs):
-        *inputs, value = inputs
-        scores = make_scores(*inputs)
-        context = blockwise_attention(scores, value, mask, block_size=4, training=True)
-        return context + 0 * unused(inputs)
-
-    check_equal(fast, plain, query, key, tables, by_segment, value, tolerance=1e-4)
-
-
-def unused(inputs):
-    """A sum of inputs, so that each has a gradient."""
-    return sum(ops.sum(x) for x in inputs)
 
 
 @pytest.mark.parametrize("causal", [False, True])

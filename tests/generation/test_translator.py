@@ -1,7 +1,6 @@
 import logging
 import re
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -48,56 +47,19 @@ def model(tokenizer):
     return transformer(tokenizer.vocabulary_size)
 
 
-def test_each_token_is_the_most_probable_whatever_the_batch(model, tokenizer):
-    translator = Translator(model, tokenizer, search=Greedy(), max_new_tokens=6, batch_size=2)
-    *found, blank = translator(SOURCES)
-    assert blank == [Generated("", (), True, None)]
-    assert translator._run.experimental_get_tracing_count() == 2  # sources to 16, and to 32 tokens
-    for source, (one,) in zip(SOURCES[:-1], found, strict=True):
-        row = np.array([tokenizer.encode([source])[0].token_ids], "int32")
-        assert row[0, -1] == 0
-        written = [2]
-        for token in [*one.token_ids, 0]:
-            inputs = {"encoder_token_ids": row, "encoder_padding_mask": 0 * row + 1}
-            logits = model(inputs | {"decoder_token_ids": np.array([written], "int32")})["logits"]
-            scores = logits[0, -1].numpy()
-            scores[2] = -np.inf  # padding is not written
-            if len(written) < 6:  # at the greatest length the end stands
-                assert scores.argmax() == token
-            written.append(token)
-        assert one.text == tokenizer.decode(one.token_ids)
-        assert one.score is None and len(one.token_ids) <= 5
-        assert one.ended == (len(one.token_ids) < 5)  # at the greatest length the end is forced
-    assert Translator(model, tokenizer)([]) == []
-
-
 def test_beams_and_constraints(model, tokenizer):
     (found,) = Translator(model, tokenizer, search=Beam(4, best=3), max_new_tokens=6)(SOURCES[:1])
     assert found[0].score >= found[1].score >= found[2].score
     assert len({one.token_ids for one in found}) == 3
-    (default,) = Translator(model, tokenizer, max_new_tokens=6)(SOURCES[:1])
-    assert default == found[:1]
     rules = Constraints(forced_first=9, no_repeat_ngram_size=1, min_new_tokens=5)
-    (other,) = Translator(model, tokenizer, search=Greedy(), constraints=rules, max_new_tokens=6)(
-        SOURCES[:1]
-    )
-    ids = other[0].token_ids
+    translator = Translator(model, tokenizer, search=Greedy(), constraints=rules, max_new_tokens=6)
+    (other,), blank = translator([SOURCES[0], ""])
+    ids = other.token_ids
     assert ids[0] == 9 and len({*ids}) == len(ids) >= 5
     assert 2 not in ids  # padding, whatever the constraints
-
-
-def test_blank_sources_change_nothing_of_others(model, tokenizer):
-    """Nor does it matter whether any source beside them has words."""
-    drawn = Translator(model, tokenizer, search=Sample(texts=2), max_new_tokens=6)
-    source, other = SOURCES[:2]
-    first, second = drawn([other, source]), drawn(["", source])
-    assert first[1] == second[1] != drawn([source])[0]
-    assert second[0] == [Generated("", (), True, None)] * 2 == drawn([" "])[0]
-    beams = Translator(model, tokenizer, search=Beam(4, best=3), max_new_tokens=6)
-    assert beams(["", "\t"]) == [[Generated("", (), True, 0.0)] * 3] * 2
-    assert Translator(model, tokenizer, search=Greedy())([""])[0][0].score is None
-    # A string is one text, and any iterable of them goes.
-    assert drawn(source) == drawn(text for text in [source]) == drawn([source])
+    assert other.text == tokenizer.decode(ids) and other.score is None
+    assert other.ended == (len(ids) < 5)  # at the greatest length the end is forced
+    assert blank == [Generated("", (), True, None)] and translator([]) == []
 
 
 def test_two_vocabularies(texts, tokenizer):
@@ -140,16 +102,21 @@ def test_sources_that_are_too_long_are_cut_or_skipped(model, tokenizer, caplog):
         translator(["two"], too_long="drop")
 
 
-def test_draws_of_a_source_depend_on_its_number_alone(model, tokenizer):
+def test_draws_of_a_source_depend_on_its_number_and_the_seed_alone(model, tokenizer):
     """As where a file is translated in parts, or a killed run goes on."""
-    translator = Translator(
-        model, tokenizer, search=Sample(texts=2), max_new_tokens=4, batch_size=3
+    translator, other = (
+        Translator(model, tokenizer, search=Sample(seed=seed, texts=2), max_new_tokens=4)
+        for seed in (0, 1)
     )
     rows = translator.source_ids(SOURCES[:3])
     found = dict(translator.each_translation(rows))
     assert sorted(found) == [0, 1, 2] and {len(texts) for texts in found.values()} == {2}
     assert dict(translator.each_translation(rows[2:], first=2)) == {0: found[2]}
     assert dict(translator.each_translation([[], *rows[1:]]))[1] == found[1]
+    assert dict(other.each_translation(rows)) != found
+    # A string is one text, and any iterable of them goes.
+    assert translator(SOURCES[0]) == translator(x for x in SOURCES[:1]) == [found[0]]
+    assert translator(["\t", SOURCES[1]]) == [[Generated("", (), True, None)] * 2, found[1]]
 
 
 def test_bad_input_is_refused_before_anything_runs(model, tokenizer):

@@ -16,7 +16,7 @@ from tfnlp.inspection import (
     token_texts,
     windows,
 )
-from tfnlp.models import Gpt2Config, RecurrentConfig, TransformerConfig, build_model
+from tfnlp.models import RecurrentConfig, TransformerConfig, build_model
 from tfnlp.objectives import plain_ids
 from tfnlp.plots import draw_alignments, draw_gradient_norms, plot_alignments
 from tfnlp.text import train_tokenizer
@@ -134,38 +134,24 @@ def test_alignments_of_a_recurrent_translator_are_those_of_numpy(tmp_path):
 
 
 def test_alignments_of_a_transformer_are_those_of_its_heads():
-    config = TransformerConfig(
-        vocabulary_size=60,
-        num_layers=2,
-        num_heads=2,
-        hidden_dim=16,
-        intermediate_dim=32,
-        initializer_range=0.5,
-    )
+    sizes = {"vocabulary_size": 60, "num_layers": 2, "num_heads": 2, "hidden_dim": 16}
+    config = TransformerConfig(**sizes, intermediate_dim=32, initializer_range=0.5)
     model = build_model(config, "sequence_to_sequence")
     found = alignments(model, [3, 4, 5, 1], [8, 9])
-    assert list(found) == [f"layer {i}, head {j}" for i in (1, 2) for j in (1, 2)]
-    for weights in found.values():
-        np.testing.assert_allclose(weights.sum(axis=1), np.ones(3), atol=1e-5)
-    # By hand, of the first layer's second head: its queries and keys.
-    asked = build_model(config, "sequence_to_sequence", attention_projections=True)
-    asked.set_weights(model.get_weights())
+    scored = build_model(config, "sequence_to_sequence", attention_scores=True)
+    scored.set_weights(model.get_weights())
     inputs = {"encoder_token_ids": [[3, 4, 5, 1]], "encoder_padding_mask": [[1] * 4]}
     inputs["decoder_token_ids"] = [[config.start_token_id, 8, 9]]
-    outputs = asked({name: np.array(rows, "int32") for name, rows in inputs.items()})
-    query, key = (outputs[f"cross_{what}"][0][0, 1].numpy() for what in ("queries", "keys"))
-    expected = tf.nn.softmax(query @ key.T / np.sqrt(8))
-    np.testing.assert_allclose(found["layer 1, head 2"], expected, atol=1e-5)
+    outputs = scored({name: np.array(rows, "int32") for name, rows in inputs.items()})
+    assert list(found) == [f"layer {i}, head {j}" for i in (1, 2) for j in (1, 2)]
+    scores = np.concatenate(outputs["cross_attention_scores"], axis=1)[0]
+    for weights, expected in zip(found.values(), tf.nn.softmax(scores), strict=True):
+        np.testing.assert_allclose(weights, expected, atol=1e-5)
 
 
 def test_other_models_are_refused():
-    sizes = {"vocabulary_size": 60, "num_layers": 1, "num_heads": 2, "hidden_dim": 16}
-    gpt2 = build_model(Gpt2Config(**sizes, intermediate_dim=32, max_length=12), "causal_lm")
-    plain = model_of({"attention": None})
-    for model in (gpt2, plain):
-        with pytest.raises(
-            InputError, match="has no attention to a source; give an encoder-decoder with"
-        ):
-            alignments(model, [1, 2], [3])
-        with pytest.raises(InputError, match="is no recurrent language model; give one, of the"):
-            activations(model, [1, 2])
+    model = model_of({"attention": None})
+    with pytest.raises(InputError, match="has no attention to a source"):
+        alignments(model, [1, 2], [3])
+    with pytest.raises(InputError, match="is no recurrent language model"):
+        activations(model, [1, 2])

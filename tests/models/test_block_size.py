@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import (
@@ -38,27 +37,8 @@ def make_inputs():
     }
 
 
-def outputs_and_gradients(model, inputs, key="sequence_output"):
-    with tf.GradientTape() as tape:
-        x = model(inputs)[key]
-        pull = tf.reshape(tf.cos(tf.range(tf.size(x), dtype="float32")), tf.shape(x))
-        loss = tf.reduce_sum(pull * x)
-    variables = [v.value for v in model.trainable_variables]
-    return x.numpy(), [
-        np.zeros(v.shape) if g is None else tf.convert_to_tensor(g).numpy()
-        for g, v in zip(tape.gradient(loss, variables), variables, strict=True)
-    ]
-
-
-def check_equal(model, plain, inputs, **kwargs):
-    x, found = outputs_and_gradients(model, inputs, **kwargs)
-    y, expected = outputs_and_gradients(plain, inputs, **kwargs)
-    assert np.abs(x - y).max() <= 1e-4 * np.abs(y).max()
-    largest = max(np.abs(g).max() for g in expected)
-    assert largest > 0.1
-    for a, b in zip(found, expected, strict=True):
-        # Keys' biases have no gradient but for rounding.
-        assert np.abs(a - b).max() <= 1e-4 * max(np.abs(b).max(), 1e-2 * largest)
+def check_equal(model, plain, inputs, key="sequence_output"):
+    np.testing.assert_allclose(model(inputs)[key], plain(inputs)[key], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("family", ["albert", "deberta_v2", "gpt2", "transformer_xl", "xlnet"])

@@ -106,18 +106,13 @@ def test_names_give_configs():
         config_by_name(bidirectional=True)
 
 
-def test_dropout_is_between_layers_and_in_training_alone():
+def test_dropout_is_in_training_alone():
     config = RecurrentConfig(**SIZES, dropout=0.5)
-    model, still = build_model(config, "causal_lm"), build_model(config, "causal_lm")
-    still.set_weights(model.get_weights())
-    inputs = inputs_of([[1, 2, 3, 4]])
-    keras.utils.set_random_seed(0)
-    outputs = model(inputs, training=True)["sequence_output"].numpy()
-    share = np.mean(outputs == 0)
-    assert 0.3 < share < 0.7
-    np.testing.assert_array_equal(model(inputs)["logits"], still(inputs)["logits"])
+    model = build_model(config, "causal_lm")
     undropped = build_model(dataclasses.replace(config, dropout=0.0), "causal_lm")
     undropped.set_weights(model.get_weights())
+    inputs = inputs_of([[1, 2, 3, 4]])
+    assert 0.3 < np.mean(model(inputs, training=True)["sequence_output"] == 0) < 0.7
     np.testing.assert_array_equal(
         model(inputs)["logits"], undropped(inputs, training=True)["logits"]
     )

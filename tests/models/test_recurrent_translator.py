@@ -12,13 +12,17 @@ from tfnlp.models.recurrent_translator import ReadsOwnTokens
 SIZES = {"vocabulary_size": 60, "num_layers": 2, "hidden_dim": 16, "initializer_range": 0.5}
 SETTINGS = {
     "general": {},
-    "dot of a GRU": {"attention": "dot", "cell": "gru"},
-    "concat of a simple RNN": {"attention": "concat", "cell": "rnn", "tie_embeddings": False},
-    "no input feeding": {"input_feeding": False, "share_embeddings": False},
-    "no attention, reversed": {
-        "attention": None,
+    "dot of a reversed GRU": {
+        "attention": "dot",
+        "cell": "gru",
         "bidirectional": False,
         "reverse_source": True,
+    },
+    "concat of a simple RNN": {"attention": "concat", "cell": "rnn", "tie_embeddings": False},
+    "no input feeding": {"input_feeding": False, "share_embeddings": False},
+    "no attention": {
+        "attention": None,
+        "bidirectional": False,
         "num_layers": 1,
     },
 }
@@ -67,24 +71,6 @@ def test_logits_and_alignment_are_those_of_numpy_and_survive_saving(fields, tmp_
         np.testing.assert_array_equal(other(inputs)["logits"], outputs["logits"])
 
 
-def test_a_reversed_source_is_read_from_its_last_real_token_on():
-    fields = {"bidirectional": False, "attention": "dot"}
-    forward, backward = model_of(fields), model_of(fields | {"reverse_source": True})
-    backward.set_weights(forward.get_weights())
-    inputs = pairs()
-    turned = inputs["encoder_token_ids"].copy()
-    turned[1, :4] = turned[1, :4][::-1]
-    turned[[0, 2]] = turned[[0, 2], ::-1]
-    found = backward(inputs)
-    expected = forward(inputs | {"encoder_token_ids": turned})
-    np.testing.assert_allclose(found["logits"], expected["logits"], atol=1e-6)
-    # The alignment stays in the order of the source.
-    weights = expected["attention_weights"].numpy()
-    weights[1, :, :4] = weights[1, :, 3::-1]
-    weights[[0, 2]] = weights[[0, 2], :, ::-1]
-    np.testing.assert_allclose(found["attention_weights"], weights, atol=1e-6)
-
-
 def test_own_tokens_are_the_best_of_the_step_before():
     model, inputs = model_of(), pairs()
     sampled = ReadsOwnTokens(model)
@@ -98,10 +84,6 @@ def test_own_tokens_are_the_best_of_the_step_before():
     expected = model(inputs | {"decoder_token_ids": read})["logits"]
     found = sampled(inputs | {"feed_predictions": own})["logits"]
     np.testing.assert_allclose(found, expected, atol=1e-6)
-    # Traced for any lengths, as it is fitted.
-    spec = {name: tf.TensorSpec((None, None), "int32") for name in [*inputs, "feed_predictions"]}
-    traced = tf.function(lambda x: sampled(x)["logits"], input_signature=[spec])
-    np.testing.assert_allclose(traced(inputs | {"feed_predictions": own}), found, atol=1e-6)
     # The gradients are those of the tokens that were read, of all weights.
     gradients = []
     for run in (
@@ -111,9 +93,6 @@ def test_own_tokens_are_the_best_of_the_step_before():
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(run()["logits"] ** 2)
         gradients.append(tape.gradient(loss, model.trainable_variables))
-    assert [v.path for v in sampled.trainable_variables] == [
-        v.path for v in model.trainable_variables
-    ]
     for variable, a, b in zip(model.trainable_variables, *gradients, strict=True):
         a, b = tf.convert_to_tensor(a), tf.convert_to_tensor(b)
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3, err_msg=variable.path)

@@ -72,15 +72,3 @@ def test_a_chooser_reads_each_choice():
     logits = model(inputs_of(ids))["logits"]
     swapped = model(inputs_of(ids[:, ::-1]))["logits"]
     np.testing.assert_allclose(swapped, logits[:, ::-1], atol=1e-6)
-
-
-def test_half_precision_gives_the_same():
-    for config in CASES.values():
-        model = build_model(config, "classifier", 3)
-        half = build_model(config, "classifier", 3, dtype="mixed_bfloat16")
-        half.set_weights(model.get_weights())
-        ids = np.random.default_rng(0).integers(1, 60, (2, 5))
-        expected = model(inputs_of(ids))["logits"]
-        found = half(inputs_of(ids))["logits"]
-        assert found.dtype == "float32"
-        np.testing.assert_allclose(found, expected, atol=0.05)
