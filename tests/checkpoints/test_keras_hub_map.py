@@ -83,28 +83,35 @@ def test_keras_hub_opens_our_folders(config, head, tmp_path):
 
 def test_other_presets_are_one_sentence(tmp_path):
     theirs = backbone("bert")
-    config, weights = tmp_path / "config.json", tmp_path / "model.weights.h5"
+    theirs.save_to_preset(tmp_path)
+    with pytest.raises(InputError, match="preset of keras-hub without a tokenizer"):
+        load_tokenizer(tmp_path)
+    weights = tmp_path / "model.weights.h5"
+    quantized = {"dtype": {"class_name": "QuantizedDTypePolicy"}}
 
-    def refused(message, load=load_model):
+    def fields(changed=None, **more):
+        def change(config):
+            config.update(more)
+            config["config"].update(changed or {})
+
+        return lambda: change_json(tmp_path / "config.json", change)
+
+    for change, message in (
+        (
+            fields(registered_name="keras_hub>GemmaBackbone"),
+            "Gemma.* none .*; those are BertBackb",
+        ),
+        (fields(registered_name="mine>BertBackbone"), "mine>BertBackbone is none that tfnlp"),
+        (fields(quantized), r"quantized \(QuantizedDTypePolicy\)"),
+        (fields({"num_layers": 3}), r"\(A total of 8 objects could not be loaded"),
+        (lambda: weights.write_bytes(weights.read_bytes()[:3000]), "truncated.*copy the preset"),
+        (weights.unlink, r"keras-hub cannot load the weights \(.* doesn't exist"),
+    ):
+        change()
         with pytest.raises(InputError, match=message) as error:
-            load(tmp_path)
+            load_model(tmp_path)
         assert "\n" not in str(error.value)
         theirs.save_to_preset(tmp_path)
-
-    theirs.save_to_preset(tmp_path)
-    refused("preset of keras-hub without a tokenizer; write it too", load_tokenizer)
-    change_json(config, lambda f: f.update(registered_name="keras_hub>GemmaBackbone"))
-    refused("the class keras_hub>GemmaBackbone is none that tfnlp reads .*; those are BertBackb")
-    change_json(config, lambda f: f.update(registered_name="mine>BertBackbone"))
-    refused("the class mine>BertBackbone is none that tfnlp reads")
-    change_json(config, lambda f: f["config"]["dtype"].update(class_name="QuantizedDTypePolicy"))
-    refused(r"the weights are quantized \(QuantizedDTypePolicy\)")
-    change_json(config, lambda f: f["config"].update(num_layers=3))
-    refused(r"keras-hub cannot load the weights \(A total of 8 objects could not be loaded")
-    weights.write_bytes(weights.read_bytes()[:3000])
-    refused(r"keras-hub cannot load the weights \(.*truncated file.*copy the preset again")
-    weights.unlink()
-    refused(r"keras-hub cannot load the weights \(`model\.weights\.json` doesn't exist")
 
 
 def test_half_precision_is_read_as_it_is(tmp_path):

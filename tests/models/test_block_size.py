@@ -5,13 +5,7 @@ import numpy as np
 import pytest
 
 from tfnlp.checkpoints import load_model, save_model
-from tfnlp.models import (
-    BertConfig,
-    DebertaV2Config,
-    XLNetConfig,
-    build_model,
-    config_by_name,
-)
+from tfnlp.models import BertConfig, build_model, config_by_name
 
 SMALL = {
     "vocabulary_size": 40,
@@ -37,55 +31,44 @@ def make_inputs():
     }
 
 
-def check_equal(model, plain, inputs, key="sequence_output"):
-    np.testing.assert_allclose(model(inputs)[key], plain(inputs)[key], rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("family", ["albert", "deberta_v2", "gpt2", "transformer_xl", "xlnet"])
-def test_loaded_in_blocks_is_the_plain_model(family, tmp_path):
-    config = config_by_name(family, **SMALL)
-    plain = build_model(config)
-    save_model(plain, tmp_path)
-    fields = (tmp_path / "config.json").read_bytes()
-    model = load_model(tmp_path, block_size=4)
-    assert (model.block_size, plain.block_size) == (4, None)
-    check_equal(model, plain, make_inputs())
-    save_model(model, tmp_path)
-    assert (tmp_path / "config.json").read_bytes() == fields
-    again = load_model(tmp_path)
-    assert again.block_size is None and again.text_config == model.text_config
-
-
 @pytest.mark.parametrize(
-    ("config", "head"),
+    ("family", "head"),
     [
-        (XLNetConfig(**SMALL), "permutation_lm"),
-        (
-            DebertaV2Config(max_length=16, num_buckets=4, enhanced_mask_decoder=True, **SMALL),
-            "masked_lm",
-        ),
+        ("albert", "classifier"),
+        ("deberta_v2", "masked_lm"),
+        ("gpt2", None),
+        ("transformer_xl", None),
+        ("xlnet", "permutation_lm"),
     ],
 )
-def test_language_models_in_blocks(config, head):
+def test_in_blocks_a_model_is_the_plain_one(family, head):
+    fields = {"enhanced_mask_decoder": True, "num_buckets": 4} if family == "deberta_v2" else {}
+    config = config_by_name(family, **SMALL | fields)
+    classes = 3 if head == "classifier" else None
+    plain, model = (build_model(config, head, classes, block_size=size) for size in (None, 4))
+    model.set_weights(plain.get_weights())
+    assert (model.block_size, plain.block_size) == (4, None)
     inputs = make_inputs()
     if head == "permutation_lm":
         inputs["permutation_order"] = np.stack([np.arange(LENGTH, dtype="int32")] * 2)
         inputs["target_mapping"] = np.stack([np.eye(LENGTH, dtype="int32")[2:5]] * 2)
-    plain, model = build_model(config, head), build_model(config, head, block_size=4)
-    model.set_weights(plain.get_weights())
-    check_equal(model, plain, inputs, key="logits")
+    key = "logits" if head else "sequence_output"
+    np.testing.assert_allclose(model(inputs)[key], plain(inputs)[key], rtol=1e-4, atol=1e-4)
 
 
-def test_keras_files_and_clones_stay_in_blocks(tmp_path):
+def test_keras_files_and_clones_stay_in_blocks_and_folders_do_not(tmp_path):
     config = config_by_name("albert", **SMALL)
     model = build_model(config, "classifier", 3, block_size=4)
     expected = model(make_inputs())["logits"]
     model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
+    save_model(model, tmp_path)
     clone = keras.models.clone_model(model)
     clone.set_weights(model.get_weights())
-    for again in (loaded, clone):
-        assert again.block_size == 4 and again.text_config == config
+    in_blocks = [keras.models.load_model(tmp_path / "model.keras"), clone]
+    in_blocks.append(load_model(tmp_path, "classifier", block_size=4))
+    for again in (*in_blocks, load_model(tmp_path, "classifier")):
+        assert again.block_size == (4 if again in in_blocks else None)
+        assert again.text_config == config
         np.testing.assert_allclose(again(make_inputs())["logits"], expected, atol=1e-6)
 
 
