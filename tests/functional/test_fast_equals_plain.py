@@ -21,9 +21,6 @@ def normal(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
-
-
-
 def values_and_gradients(function, *inputs):
     inputs = [tf.constant(x) for x in inputs]
     with tf.GradientTape() as tape:

@@ -3,13 +3,7 @@
 import numpy as np
 
 from tfnlp.functional.masks import combine_masks, document_numbers
-from tfnlp.layers import (
-    causal_mask,
-    padding_mask,
-    permutation_masks,
-    segment_mask,
-    with_memory,
-)
+from tfnlp.layers import causal_mask, padding_mask, permutation_masks, segment_mask, with_memory
 
 
 def test_masks_read_as_tables():

@@ -3,19 +3,12 @@ import pytest
 import tensorflow as tf
 
 from tests.generation.walk import check_steps_equal_the_whole_model, logits_after, random_steps
+from tests.models.small import sizes
 from tfnlp.generation import CausalDecoder, EncoderDecoderCache, decoder_of
 from tfnlp.models import BertConfig, Gpt2Config, TransformerConfig, build_model
 from tfnlp.utils.errors import InputError
 
-SIZES = {
-    "vocabulary_size": 60,
-    "num_layers": 2,
-    "num_heads": 2,
-    "hidden_dim": 16,
-    "intermediate_dim": 32,
-    "max_length": 12,
-    "initializer_range": 0.5,
-}
+SIZES = sizes(vocabulary_size=60, hidden_dim=16, max_length=12, initializer_range=0.5)
 START = 3
 SOURCES = [[5, 9, 30, 7], [8], [11, 12, 13, 14, 15, 16]]
 IDS = np.array([row + [0] * (6 - len(row)) for row in SOURCES], "int32")

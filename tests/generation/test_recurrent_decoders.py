@@ -27,9 +27,7 @@ def translated(model, inputs, row, target):
     return model(arguments | {"decoder_token_ids": ids})["logits"][0, -1]
 
 
-@pytest.mark.parametrize(
-    "setting", ["concat of a simple RNN", "no input feeding", "no attention"]
-)
+@pytest.mark.parametrize("setting", ["concat of a simple RNN", "no input feeding", "no attention"])
 def test_steps_of_a_translator_equal_the_whole_one_whatever_padding_and_beams(setting):
     model, inputs = model_of(SETTINGS[setting] | {"start_token_id": 7}), pairs()
     decoder, rng = decoder_of(model), np.random.default_rng(0)

@@ -4,19 +4,11 @@ import keras
 import numpy as np
 import pytest
 
+from tests.models.small import sizes
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import BertConfig, build_model, config_by_name
 
-SMALL = {
-    "vocabulary_size": 40,
-    "num_layers": 1,
-    "num_heads": 2,
-    "hidden_dim": 8,
-    "intermediate_dim": 32,
-    "initializer_range": 0.3,
-    "dropout": 0.0,
-    "attention_dropout": 0.0,
-}
+SMALL = sizes(vocabulary_size=40, num_layers=1, dropout=0.0, attention_dropout=0.0)
 LENGTH = 7
 
 

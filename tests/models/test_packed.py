@@ -4,22 +4,13 @@ import keras
 import numpy as np
 import pytest
 
+from tests.models.small import sizes
 from tfnlp import configs, models
 from tfnlp.objectives.masked_positions import logits_at_positions
 from tfnlp.utils.errors import InputError
 
 LENGTHS = (5, 9, 3)
-SIZES = {
-    "vocabulary_size": 40,
-    "num_layers": 2,
-    "num_heads": 2,
-    "hidden_dim": 8,
-    "intermediate_dim": 16,
-    "max_length": 20,
-    "dropout": 0.0,
-    "attention_dropout": 0.0,
-    "initializer_range": 0.5,
-}
+SIZES = sizes(vocabulary_size=40, max_length=20, initializer_range=0.5)
 SHARED = {**SIZES, "embedding_dim": 6}
 DEBERTA = {**SIZES, "max_distance": 8}
 CONFIGS = {

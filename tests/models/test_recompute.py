@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.models.small import sizes
 from tfnlp import models
 from tfnlp.functional.recompute import recompute_blocks
 
-SIZES = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
+SIZES = sizes()
 HEADS = {
     "AlbertConfig": "tagger",  # two calls of one block
     "DebertaV2Config": "tagger",  # a table beside the states
@@ -22,7 +23,7 @@ MORE = {"TransformerXLConfig": {"cutoffs": (8,)}}
 @pytest.mark.parametrize("family", HEADS)
 def test_gradients_and_draws_are_those_of_blocks_that_are_kept(family):
     config = getattr(models, family)(
-        vocabulary_size=20, dropout=0.3, attention_dropout=0.3, **SIZES, **MORE.get(family, {})
+        dropout=0.3, attention_dropout=0.3, **SIZES, **MORE.get(family, {})
     )
     head = HEADS[family]
     model = models.build_model(config, head, num_classes=3 if head == "tagger" else None)
@@ -63,7 +64,7 @@ def test_gradients_and_draws_are_those_of_blocks_that_are_kept(family):
 
 
 def test_without_training_nothing_is_recomputed():
-    model = models.build_model(models.BertConfig(vocabulary_size=20, **SIZES), "tagger", 3)
+    model = models.build_model(models.BertConfig(**SIZES), "tagger", 3)
     ids = np.ones((1, 4), "int32")
     inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": ids}
     recompute_blocks(model)

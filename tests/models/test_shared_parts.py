@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from tests.models.small import sizes
 from tfnlp.models import (
     AlbertConfig,
     BertConfig,
@@ -14,14 +15,7 @@ from tfnlp.models import (
     build_model,
 )
 
-SIZES = {
-    "vocabulary_size": 20,
-    "num_layers": 2,
-    "num_heads": 2,
-    "hidden_dim": 8,
-    "intermediate_dim": 12,
-    "initializer_range": 0.5,
-}
+SIZES = sizes(initializer_range=0.5)
 CONFIGS = [
     BertConfig(max_length=16, **SIZES),
     AlbertConfig(max_length=16, embedding_dim=4, **SIZES),

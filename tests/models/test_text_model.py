@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from distill.learning.teacher_outputs import compute_teacher_outputs
+from tests.models.small import sizes
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.layers import LearnedPositionEncoding, TextEmbedding
 from tfnlp.models import (
@@ -31,14 +32,7 @@ from tfnlp.text import Encoding, LengthBatches
 from tfnlp.training.inference import predictor
 from tfnlp.utils.errors import InputError
 
-SIZES = {
-    "vocabulary_size": 20,
-    "num_layers": 2,
-    "num_heads": 2,
-    "hidden_dim": 8,
-    "intermediate_dim": 12,
-    "initializer_range": 0.3,
-}
+SIZES = sizes()
 MODELS = {
     "bert": (BertConfig(max_length=16, **SIZES), "masked_lm"),
     "untied": (BertConfig(max_length=16, tie_embeddings=False, **SIZES), "masked_lm"),

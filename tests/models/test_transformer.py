@@ -4,18 +4,12 @@ import keras
 import numpy as np
 import pytest
 
+from tests.models.small import sizes
 from tfnlp.models import SIZES as NAMED
 from tfnlp.models import TransformerConfig, build_model, check_lengths, config_by_name
 from tfnlp.utils.errors import InputError
 
-SIZES = {
-    "vocabulary_size": 20,
-    "num_layers": 2,
-    "num_heads": 2,
-    "hidden_dim": 8,
-    "intermediate_dim": 12,
-    "max_length": 16,
-}
+SIZES = sizes(max_length=16)
 TWO_TABLES = {"share_embeddings": False, "target_vocabulary_size": 15, "tie_embeddings": False}
 CASES = {
     "pre-norm": {"norm_first": True, "num_decoder_layers": 1},
