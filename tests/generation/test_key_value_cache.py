@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.generation.walk import check_steps_equal_the_whole_model, logits_after, random_steps
+from tests.generation.walk import check_steps_equal_the_whole_model, random_steps
 from tests.models.small import sizes
 from tfnlp.generation import CausalDecoder, EncoderDecoderCache, decoder_of
 from tfnlp.models import BertConfig, Gpt2Config, TransformerConfig, build_model
@@ -19,14 +19,6 @@ def test_steps_equal_the_whole_model_whatever_padding_and_beams():
     more = {"num_heads": 4, "tie_embeddings": False, "activation": "relu"}
     model = build_model(Gpt2Config(**SIZES | more), "causal_lm")
     check_steps_equal_the_whole_model(model, CausalDecoder(model))
-
-
-def test_half_precision_is_that_of_the_model():
-    model = build_model(Gpt2Config(**SIZES), "causal_lm", dtype="mixed_bfloat16")
-    ids = tf.constant([[1, 2, 3]])
-    logits, state = CausalDecoder(model).start(ids, tf.ones_like(ids), beams=1, steps=2)
-    assert logits.dtype == "float32" and state.keys[0].dtype == "bfloat16"
-    np.testing.assert_allclose(logits, logits_after(model, [[1, 2, 3]]), atol=0.1)
 
 
 def translated_after(model, source, rows):

@@ -107,18 +107,13 @@ def test_the_texts_of_a_prompt_do_not_depend_on_other_prompts(early_stopping):
 
 def test_after_the_end_there_is_padding_and_the_loop_ends():
     logits = np.full((4, 4), -9, "float32")
-    logits[1, 2] = logits[2, END] = 9
+    logits[1, 2] = logits[2, END] = logits[3, 3] = 9
     tokens, lengths, _ = found(logits, Greedy(), steps=50)
     assert tokens[0].tolist() == [2, END] + [END] * 48 and lengths.tolist() == [2]
+    prompts = tf.constant([[1], [3]])  # the second text goes on
+    settings = SearchSettings(Greedy(), Constraints(), 5, END, END)
+    both = search(Table(logits), prompts, tf.ones_like(prompts), tf.zeros((2, 5)), settings)
+    assert both.lengths.numpy().tolist() == [[2], [5]]
     rules = Constraints(forced_first=3, forced_last=1)
     tokens, _, _ = found(logits, Beam(2), steps=3, constraints=rules)
     assert tokens[0, 0] == 3 and tokens[0, -1] == 1
-
-
-def test_a_text_that_ended_grows_no_longer_beside_others():
-    logits = np.full((4, 4), -9, "float32")
-    logits[1, 2] = logits[2, END] = logits[3, 3] = 9
-    prompts = tf.constant([[1], [3]])
-    settings = SearchSettings(Greedy(), Constraints(), 5, END, END)
-    result = search(Table(logits), prompts, tf.ones_like(prompts), tf.zeros((2, 5)), settings)
-    assert result.lengths.numpy().tolist() == [[2], [5]]

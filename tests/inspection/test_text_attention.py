@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from tests.models.small import sizes, tokenizer_of
 from tests.models.test_recurrent_translator import model_of as recurrent_model_of
 from tfnlp.inspection import LayerAttention, attention_of
 from tfnlp.knowledge import EntityTokenizer
@@ -11,32 +12,26 @@ from tfnlp.models import TransformerConfig, build_model, config_by_name, with_en
 from tfnlp.models.text_model import submodel
 from tfnlp.plots import attention_page
 from tfnlp.text.special_tokens import end_token_id
-from tfnlp.text.tokenizer_loading import kind_for, train_tokenizer
 from tfnlp.utils.errors import InputError
 
-TEXTS = ["a fine film , not a dull one", "정말 재미있는 영화예요", "the plot is thin ."] * 20
 TERMS = {"deberta": 3, "deberta_v3": 3, "xlnet": 5, "transformer_xl": 4}
 
 
-def model_of(family, head="classifier", **fields):
+def model_of(family, head="classifier", **more):
     """Return a random model with an own tokenizer."""
-    model_type = config_by_name(family).model_type
-    kind = kind_for(model_type)
-    own = None if kind == "wordpiece" else model_type
-    tokenizer, _ = train_tokenizer(TEXTS, kind, 300, own)
-    sizes = {"hidden_dim": 16} | ({} if family in ("textcnn", "bag") else {"num_layers": 2})
+    tokenizer = tokenizer_of(family)
+    fields = {"hidden_dim": 16} | ({} if family in ("textcnn", "bag") else {"num_layers": 2})
     if config_by_name(family).attends:
-        sizes |= {"num_heads": 2, "initializer_range": 0.3}
-    sizes |= {"vocabulary_size": tokenizer.vocabulary_size, **fields}
-    config = config_by_name(family, **sizes, pad_token_id=tokenizer.pad_token_id)
+        fields |= {"num_heads": 2, "initializer_range": 0.3}
+    fields |= {"vocabulary_size": tokenizer.vocabulary_size, **more}
+    config = config_by_name(family, **fields, pad_token_id=tokenizer.pad_token_id)
     return build_model(config, head, 2 if head == "classifier" else None), tokenizer
 
 
 def translator():
-    tokenizer = train_tokenizer(TEXTS, "bpe", 300, "gpt2")[0]
-    sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 16}
-    sizes |= {"vocabulary_size": tokenizer.vocabulary_size, "initializer_range": 0.3}
-    config = TransformerConfig(**sizes, max_length=30, end_token_id=end_token_id(tokenizer))
+    tokenizer = tokenizer_of("gpt2")
+    fields = sizes(vocabulary_size=tokenizer.vocabulary_size, hidden_dim=16, max_length=30)
+    config = TransformerConfig(**fields, end_token_id=end_token_id(tokenizer))
     return build_model(config, "sequence_to_sequence"), tokenizer
 
 
@@ -115,8 +110,8 @@ def test_a_translator_looks_at_itself_and_at_the_source():
     model, tokenizer = translator()
     shown = attention_of(model, tokenizer, "a fine film", "the plot")
     parts = {layer.name: layer for layer in shown.layers}
-    sizes = {name: len(words) for name, words in shown.tokens.items()}
-    assert sizes["target read"] == sizes["target written"]
+    lengths = {name: len(words) for name, words in shown.tokens.items()}
+    assert lengths["target read"] == lengths["target written"]
     assert set(shown.saliency) == {"source", "target read"}
     for part, rows, columns, name in (
         ("encoder", "source", "source", "encoder_attention_scores"),
@@ -131,7 +126,7 @@ def test_a_translator_looks_at_itself_and_at_the_source():
         for i, expected in enumerate(scores_of(model, inputs, name), 1):
             layer = parts[f"{part} layer {i}"]
             assert (layer.rows, layer.columns) == (rows, columns)
-            assert layer.scores.shape == (2, sizes[rows], sizes[columns])
+            assert layer.scores.shape == (2, lengths[rows], lengths[columns])
             np.testing.assert_allclose(layer.scores, expected, atol=1e-5)
     with pytest.raises(InputError, match="give the translation as the pair"):
         attention_of(model, tokenizer, "a fine film")

@@ -61,16 +61,6 @@ def test_documents_of_a_row_are_those_of_documents_alone(family, block_size):
     np.testing.assert_allclose(row, np.concatenate(due, axis=1), rtol=0, atol=1e-5)
 
 
-def test_a_row_without_positions_sees_all_documents():
-    packed, alone = build_pair(*CONFIGS["bert"])
-    row = packed_inputs(0)
-    positions = row.pop("positions")
-    apart = packed(row | {"positions": positions})["logits"].numpy()
-    whole = packed(row | {"positions": np.arange(sum(LENGTHS), dtype="int32")[None]})["logits"]
-    np.testing.assert_allclose(whole, alone(row)["logits"], atol=1e-5)
-    assert np.abs(apart - whole.numpy()).max() > 0.1
-
-
 def test_masked_positions_see_their_own_document():
     packed, _ = build_pair(*CONFIGS["bert"])
     row, places = packed_inputs(2), np.array([[0, 4, 6, 15]], "int32")

@@ -63,18 +63,14 @@ def test_gradients_and_draws_are_those_of_blocks_that_are_kept(family):
     assert any(np.abs(np.asarray(s) - v).max() for s, v in zip(seeds, start, strict=True))
 
 
-def test_without_training_nothing_is_recomputed():
+def test_without_training_nothing_is_recomputed(monkeypatch):
     model = models.build_model(models.BertConfig(**SIZES), "tagger", 3)
     ids = np.ones((1, 4), "int32")
     inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": ids}
     recompute_blocks(model)
-    calls = []
-    block = model.get_layer("encoder_0")
-    keras_remat, keras.remat = keras.remat, lambda f: calls.append(1) or keras_remat(f)
-    try:
-        model(inputs, training=False)
-        assert not calls
-        model(inputs, training=True)
-        assert len(calls) == 2 and block.recompute
-    finally:
-        keras.remat = keras_remat
+    calls, remat = [], keras.remat
+    monkeypatch.setattr(keras, "remat", lambda f: calls.append(1) or remat(f))
+    model(inputs, training=False)
+    assert not calls
+    model(inputs, training=True)
+    assert len(calls) == 2 and model.get_layer("encoder_0").recompute

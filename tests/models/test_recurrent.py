@@ -6,9 +6,7 @@ import pytest
 
 from tests.models.recurrent_witness import next_logits, read, weights_of
 from tfnlp.checkpoints import load_model, save_model
-from tfnlp.configs import CELLS
-from tfnlp.models import RecurrentConfig, build_model, config_by_name
-from tfnlp.utils.errors import InputError
+from tfnlp.models import RecurrentConfig, build_model
 
 SIZES = {"vocabulary_size": 60, "num_layers": 2, "hidden_dim": 16, "initializer_range": 0.5}
 
@@ -94,16 +92,6 @@ def test_saved_and_loaded_it_is_the_same(head, fields, tmp_path):
         assert other.text_config == config and other.head == head
         for name, found in model(inputs_of(ids)).items():
             np.testing.assert_array_equal(found, other(inputs_of(ids))[name], err_msg=name)
-
-
-def test_names_give_configs():
-    config = config_by_name("gru", hidden_dim=32, bidirectional=True, vocabulary_size=9)
-    assert config == RecurrentConfig(9, "gru", 2, 32, bidirectional=True)
-    assert {config_by_name(cell).cell for cell in CELLS} == {*CELLS}
-    with pytest.raises(InputError, match="num_heads=4 is no field of the family lstm"):
-        config_by_name("lstm", num_heads=4)
-    with pytest.raises(InputError, match="bidirectional=True is no field of the family bert"):
-        config_by_name(bidirectional=True)
 
 
 def test_dropout_is_in_training_alone():

@@ -6,7 +6,7 @@ import tensorflow as tf
 from tests.models.recurrent_witness import translate
 from tests.models.test_recurrent import with_random_biases
 from tfnlp.checkpoints import load_model, save_model
-from tfnlp.models import RecurrentTranslatorConfig, build_model, config_by_name
+from tfnlp.models import RecurrentTranslatorConfig, build_model
 from tfnlp.models.recurrent_translator import ReadsOwnTokens
 
 SIZES = {"vocabulary_size": 60, "num_layers": 2, "hidden_dim": 16, "initializer_range": 0.5}
@@ -106,8 +106,3 @@ def test_dropout_is_drawn_in_training_alone():
     still = model_of({"dropout": 0.0})
     still.set_weights(model.get_weights())
     np.testing.assert_array_equal(model(inputs)["logits"], still(inputs, training=True)["logits"])
-
-
-def test_none_leaves_a_field_as_it_is():
-    config = config_by_name("recurrent_translator", hidden_dim=8, attention=None)
-    assert config.hidden_dim == 8 and config.attention == "general"

@@ -1,6 +1,5 @@
 """Every family gives its blocks' queries, keys and values beside their scores."""
 
-import keras
 import numpy as np
 import pytest
 
@@ -60,19 +59,3 @@ def test_queries_keys_and_values_are_those_of_each_block(config, random_inputs):
                 np.testing.assert_allclose(x, due, atol=1e-5)
         else:  # without relative positions the scores are the scaled products of both
             np.testing.assert_allclose(scores, q @ k.swapaxes(2, 3) / 2, atol=1e-4)
-
-
-def test_projections_are_saved_and_come_by_blocks(tmp_path, random_inputs):
-    inputs = random_inputs(2, 5, 20)
-    whole = build_model(CONFIGS[1], "classifier", 2, attention_projections=True)
-    whole.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    blocks = build_model(CONFIGS[1], "classifier", 2, attention_projections=True, block_size=2)
-    blocks.set_weights(whole.get_weights())
-    expected = whole(inputs)
-    for model in (loaded, blocks):
-        found = model(inputs)
-        for name in ("queries", "keys", "values"):
-            assert len(found[name]) == 2
-            for a, b in zip(found[name], expected[name], strict=True):
-                np.testing.assert_allclose(a, b, atol=1e-5)

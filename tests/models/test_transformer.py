@@ -43,9 +43,6 @@ def test_a_saved_model_is_the_same(fields, tmp_path):
     assert loaded.text_config == model.text_config and loaded.head == "sequence_to_sequence"
     expected, found = model(make_inputs()), loaded(make_inputs())
     keras.tree.map_structure(np.testing.assert_array_equal, expected, found)
-    assert [v.path for v in loaded.trainable_variables] == [
-        v.path for v in model.trainable_variables
-    ]
 
 
 def test_projections_are_of_all_blocks():
@@ -84,11 +81,8 @@ def test_blocks_of_attention_give_the_same():
 
 def test_parameters_of_named_sizes():
     assert NAMED["transformer_base"] == TransformerConfig()
-    v, d, f, layers = 10000, 128, 256, 4
-    attention, norm, feed_forward = 4 * (d * d + d), 2 * d, 2 * d * f + f + d
-    blocks = 3 * attention + 2 * feed_forward + 5 * norm
-    model = build_model(NAMED["transformer_tiny"], "sequence_to_sequence")
-    assert model.count_params() == v * d + layers * blocks == 2_605_056
+    tiny = build_model(NAMED["transformer_tiny"], "sequence_to_sequence")
+    assert tiny.count_params() == 2_605_056
     assert config_by_name("transformer", "transformer_tiny", vocabulary_size=50).num_layers == 4
 
 

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from tests.models.recurrent_witness import weights_of
 from tests.models.test_recurrent import inputs_of, with_random_biases
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import BagConfig, TextCnnConfig, build_model
@@ -13,10 +14,6 @@ CNN = TextCnnConfig(
 )
 BAG = BagConfig(60, 8, word_ngrams=3, buckets=40, initializer_range=0.5)
 CASES = {"multichannel": CNN, "bag": BAG}
-
-
-def weights_of(model):
-    return {w.path: np.asarray(w, "float64") for w in model.weights}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -224,8 +224,7 @@ def test_a_range_widens_at_once_and_narrows_slowly():
     found = quantizer(np.array([-5.0, 5.0, 0.0]))  # at inference it stays
     assert bounds() == [-2, 3.8]
     np.testing.assert_allclose(found, [-2, 3.8, 0], atol=5.8 / 255)
-    with pytest.raises(AssertionError):
-        np.testing.assert_allclose(quantizer(np.array([0.5])), [0.5], atol=1e-6)
+    assert np.abs(quantizer(np.array([0.5])) - 0.5).max() > 1e-6
 
 
 def test_weights_are_rounded_by_channel():
@@ -249,11 +248,8 @@ def test_weights_are_rounded_before_they_are_cast():
 
 
 def test_ranges_go_from_one_model_to_another():
-    first, second, other = (
-        MultiHeadAttention(2, 4, name="a"),
-        MultiHeadAttention(2, 4, name="a"),
-        FeedForward(8, name="a"),
-    )
+    first, second = (MultiHeadAttention(2, 4, name="a") for _ in range(2))
+    other = FeedForward(8, name="a")
     x = np.random.default_rng(0).normal(size=(1, 5, 8)).astype("float32")
     for layer in (first, second, other):
         layer(x)
