@@ -25,7 +25,7 @@ LAYERS = {
     "plain": lambda **kw: MultiHeadAttention(2, 4, **kw),
     "relative": lambda **kw: RelativeAttention(2, 4, **kw),
     "disentangled": lambda **kw: DisentangledAttention(
-        2, 4, terms=("c2c", "c2p", "p2c", "p2p"), max_distance=9, num_buckets=4, **kw
+        2, 4, terms=("c2c", "c2p", "p2c", "p2p"), max_distance=9, num_buckets=3, **kw
     ),
 }
 

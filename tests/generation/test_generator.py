@@ -1,4 +1,4 @@
-"""Continuations of prompts: order, seeds, beams, constraints and errors."""
+"""Continuations of prompts: order, constraints and errors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Models that attend in blocks are the plain ones, of every family and with any head."""
+"""Models that attend in blocks are the plain ones, with any head."""
 
 import keras
 import numpy as np

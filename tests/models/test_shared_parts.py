@@ -1,4 +1,4 @@
-"""Every family gives its blocks' queries, keys and values beside their scores."""
+"""Blocks give their queries, keys and values beside their scores."""
 
 import numpy as np
 import pytest
