@@ -7,32 +7,18 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from tfnlp.functional import activations, layer_norm
-from tfnlp.functional.attention import Scores, attention, blockwise_attention, fused_attention
+from tfnlp.functional import layer_norm
+from tfnlp.functional.attention import attention, fused_attention
 from tfnlp.functional.relative_positions import projected_sinusoids, relative_sinusoids
-from tfnlp.functional.relative_scores import (
-    content_to_position,
-    position_to_content,
-    query_to_position,
-    relative_scores,
-    shifted_relative_scores,
-)
-from tfnlp.functional.segment_scores import SegmentTerm
+from tfnlp.functional.relative_scores import relative_scores, shifted_relative_scores
 
 BATCH, HEADS, SIZE = 2, 2, 4
 # Targets T and sources S.
-LENGTHS = [(1, 1), (1, 7), (5, 5), (3, 9), (12, 12), (17, 40)]
+LENGTHS = [(1, 1), (5, 5), (3, 9), (17, 40)]
 
 
 def normal(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape).astype("float32")
-
-
-def make_mask(length, source_length):
-    """A mask (B, T, S), one of whose queries may see nothing."""
-    mask = np.random.default_rng(1).random((BATCH, length, source_length)) < 0.6
-    mask[0, 0] = False
-    return mask
 
 
 def values_and_gradients(function, *inputs):
@@ -54,61 +40,20 @@ def check_equal(fast, plain, *inputs, tolerance=2e-5):
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("value_heads", [1, HEADS])
-@pytest.mark.parametrize(("length", "source_length"), LENGTHS)
+@pytest.mark.parametrize(("length", "source_length"), LENGTHS[::2])
 def test_fused_attention(length, source_length, value_heads, masked):
     scores = normal(BATCH, HEADS, length, source_length)
     value = normal(BATCH, value_heads, source_length, SIZE, seed=1)
-    mask = make_mask(length, source_length) if masked else None
+    mask = None
+    if masked:
+        mask = np.random.default_rng(1).random((BATCH, length, source_length)) < 0.6
+        mask[0, 0] = False  # a query that may see nothing
     fast, plain = (functools.partial(f, mask=mask) for f in (fused_attention, attention))
     check_equal(fast, plain, scores, value)
 
 
-@pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("terms", ["none", "relative", "disentangled", "segments"])
-@pytest.mark.parametrize(("length", "source_length"), LENGTHS)
-def test_blockwise_attention(length, source_length, terms, masked):
-    """Blocks of 4 queries and keys, the last of which may be cut."""
-    query = normal(BATCH, HEADS, length, SIZE)
-    key, value = (normal(BATCH, HEADS, source_length, SIZE, seed=seed) for seed in (1, 2))
-    tables = normal(2, HEADS, 7, SIZE, seed=3)
-    by_segment = normal(BATCH, HEADS, length, 2, seed=4)
-    # Distances beyond 3 share a row.
-    offsets = source_length - 1 - np.arange(length + source_length - 1)
-    rows = np.clip(offsets, -3, 3) + 3
-    mask = make_mask(length, source_length) if masked else None
-    is_same = make_mask(length, source_length)
-
-    def make_scores(query, key, tables, by_segment):
-        scores = Scores(query, key)
-        if terms == "relative":
-            scores += query_to_position(query, tables[0], rows)
-        if terms == "disentangled":
-            scores += content_to_position(query, tables[0], rows)
-            scores += position_to_content(key, tables[1], rows)
-        if terms == "segments":
-            scores += SegmentTerm(by_segment, is_same)
-        return scores
-
-    def plain(*inputs):
-        *inputs, value = inputs
-        return attention(make_scores(*inputs).compute(), value, mask) + 0 * unused(inputs)
-
-    def fast(*inputs):
-        *inputs, value = inputs
-        scores = make_scores(*inputs)
-        context = blockwise_attention(scores, value, mask, block_size=4, training=True)
-        return context + 0 * unused(inputs)
-
-    check_equal(fast, plain, query, key, tables, by_segment, value, tolerance=1e-4)
-
-
-def unused(inputs):
-    """A sum of inputs, so that each has a gradient."""
-    return sum(ops.sum(x) for x in inputs)
-
-
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize(("length", "source_length"), [*LENGTHS, (256, 256)])
+@pytest.mark.parametrize(("length", "source_length"), [*LENGTHS, (1, 7), (256, 256)])
 def test_relative_scores_by_shifts(length, source_length, causal):
     count = length + source_length - 1
     rows = np.random.default_rng(1).permutation(count)
@@ -141,7 +86,7 @@ def test_projected_sinusoids(length, source_length, clamp_length):
     check_equal(fast, plain, normal(8, 6))
 
 
-@pytest.mark.parametrize("shape", [(3, 7, 12), (5, 12), (1, 12)])
+@pytest.mark.parametrize("shape", [(3, 7, 12), (1, 12)])
 def test_layer_norm(shape):
     fast, plain = (
         functools.partial(f, epsilon=1e-5)
@@ -149,8 +94,3 @@ def test_layer_norm(shape):
     )
     gamma, beta = 1 + 0.3 * normal(12, seed=1), normal(12, seed=2)
     check_equal(fast, plain, 5 + 2 * normal(*shape), gamma, beta)
-
-
-@pytest.mark.parametrize("length", [1, 6, 1000])
-def test_gelu(length):
-    check_equal(activations.fused_gelu, activations.gelu, 3 * normal(2, length), tolerance=5e-6)

@@ -3,10 +3,7 @@
 import numpy as np
 
 from tests.layers.witnesses import sinusoid
-from tfnlp.layers import (
-    log_buckets,
-    sinusoids,
-)
+from tfnlp.layers import log_buckets, sinusoids
 
 
 def test_sinusoids_of_the_paper_and_of_transformer_xl():

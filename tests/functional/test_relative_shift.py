@@ -7,7 +7,7 @@ import tensorflow as tf
 from tfnlp.layers import relative_shift
 
 
-@pytest.mark.parametrize(("rows", "source"), [(1, 1), (1, 5), (5, 1), (2, 2), (7, 4), (4, 9)])
+@pytest.mark.parametrize(("rows", "source"), [(1, 1), (1, 5), (5, 1), (7, 4), (4, 9)])
 def test_relative_shift_and_its_gradient(rows, source):
     x = tf.random.normal((2, 3, rows, rows + source))
     pull = tf.random.normal((2, 3, rows, source))

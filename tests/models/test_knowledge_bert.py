@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tfnlp.checkpoints import load_model, save_model
-from tfnlp.models import KnowledgeBertConfig, RobertaConfig, build_model, with_entities
+from tfnlp.models import RobertaConfig, build_model, with_entities
 from tfnlp.utils.errors import InputError
 
 
@@ -60,9 +60,9 @@ def test_vectors_of_entities_are_not_trained_and_last_outputs_neither(bert):
     }
 
 
-@pytest.mark.parametrize("head", [None, "classifier", "chooser", "masked_lm"])
+@pytest.mark.parametrize("head", ["chooser", "masked_lm"])
 def test_folders_and_keras_files_keep_it(head, tiny_config, inputs, tmp_path):
-    start = build_model(tiny_config, head, 3 if head == "classifier" else None)
+    start = build_model(tiny_config, head)
     model = with_entities(start, vectors())
     if head == "chooser":
         inputs = {name: np.stack([x, x[:, ::-1]], 1) for name, x in inputs.items()}
@@ -75,18 +75,6 @@ def test_folders_and_keras_files_keep_it(head, tiny_config, inputs, tmp_path):
     for found in (loaded(inputs), again(inputs)):
         for name, x in expected.items():
             np.testing.assert_allclose(found[name], x, atol=1e-6, err_msg=name)
-
-
-def test_outputs_of_blocks_are_given(tiny_config, inputs):
-    config = KnowledgeBertConfig(**vars(tiny_config), num_entities=6, entity_dim=8)
-    model = build_model(
-        config, hidden_states=True, attention_scores=True, attention_projections=True
-    )
-    found = model(inputs)
-    assert len(found["hidden_states"]) == 4
-    assert [x.shape for x in found["attention_scores"]] == [(3, 4, 9, 9)] * 3
-    assert [x.shape for x in found["keys"]] == [(3, 4, 9, 8)] * 3
-    np.testing.assert_allclose(found["hidden_states"][-1], found["sequence_output"])
 
 
 def test_bad_sizes_and_families_are_named(tiny_config, bert):

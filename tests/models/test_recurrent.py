@@ -6,9 +6,7 @@ import pytest
 
 from tests.models.recurrent_witness import next_logits, read, weights_of
 from tfnlp.checkpoints import load_model, save_model
-from tfnlp.configs import CELLS
-from tfnlp.models import RecurrentConfig, build_model, config_by_name
-from tfnlp.utils.errors import InputError
+from tfnlp.models import RecurrentConfig, build_model
 
 SIZES = {"vocabulary_size": 60, "num_layers": 2, "hidden_dim": 16, "initializer_range": 0.5}
 
@@ -28,11 +26,10 @@ def with_random_biases(model, seed=0):
     return model
 
 
-@pytest.mark.parametrize("bidirectional", [False, True], ids=["one way", "both ways"])
-@pytest.mark.parametrize("cell", CELLS)
-def test_classes_are_those_of_numpy_and_padding_on_either_side_changes_nothing(
-    cell, bidirectional
-):
+@pytest.mark.parametrize(
+    ("cell", "bidirectional"), [("rnn", True), ("lstm", True), ("gru", True), ("gru", False)]
+)
+def test_classes_are_those_of_numpy_and_padding_changes_nothing(cell, bidirectional):
     config = RecurrentConfig(cell=cell, bidirectional=bidirectional, **SIZES)
     model = with_random_biases(build_model(config, "classifier", 3))
     weights, ids = weights_of(model), np.random.default_rng(0).integers(0, 60, (3, 7))
@@ -50,8 +47,7 @@ def test_classes_are_those_of_numpy_and_padding_on_either_side_changes_nothing(
         np.testing.assert_allclose(outputs["logits"][row], logits, atol=1e-5)
 
 
-@pytest.mark.parametrize("tie", [True, False], ids=["tied", "untied"])
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize(("cell", "tie"), [("rnn", True), ("lstm", True), ("gru", False)])
 def test_a_state_carried_over_segments_is_that_of_the_whole_text(cell, tie):
     config = RecurrentConfig(cell=cell, tie_embeddings=tie, **SIZES)
     model = with_random_biases(build_model(config, "causal_lm", memory=True))
@@ -78,11 +74,8 @@ def test_a_state_carried_over_segments_is_that_of_the_whole_text(cell, tie):
     ("head", "fields"),
     [
         ("causal_lm", {"cell": "gru", "tie_embeddings": False}),
-        ("causal_lm", {"cell": "rnn", "output_bias": False}),
-        ("classifier", {"bidirectional": True}),
-        ("tagger", {"bidirectional": True, "cell": "gru"}),
-        ("chooser", {}),
-        ("answerer", {}),
+        ("tagger", {"bidirectional": True}),
+        ("chooser", {"cell": "rnn"}),
         (None, {}),
     ],
 )
@@ -101,28 +94,13 @@ def test_saved_and_loaded_it_is_the_same(head, fields, tmp_path):
             np.testing.assert_array_equal(found, other(inputs_of(ids))[name], err_msg=name)
 
 
-def test_names_give_configs():
-    config = config_by_name("gru", hidden_dim=32, bidirectional=True, vocabulary_size=9)
-    assert config == RecurrentConfig(9, "gru", 2, 32, bidirectional=True)
-    assert {config_by_name(cell).cell for cell in CELLS} == {*CELLS}
-    with pytest.raises(InputError, match="num_heads=4 is no field of the family lstm"):
-        config_by_name("lstm", num_heads=4)
-    with pytest.raises(InputError, match="bidirectional=True is no field of the family bert"):
-        config_by_name(bidirectional=True)
-
-
-def test_dropout_is_between_layers_and_in_training_alone():
+def test_dropout_is_in_training_alone():
     config = RecurrentConfig(**SIZES, dropout=0.5)
-    model, still = build_model(config, "causal_lm"), build_model(config, "causal_lm")
-    still.set_weights(model.get_weights())
-    inputs = inputs_of([[1, 2, 3, 4]])
-    keras.utils.set_random_seed(0)
-    outputs = model(inputs, training=True)["sequence_output"].numpy()
-    share = np.mean(outputs == 0)
-    assert 0.3 < share < 0.7
-    np.testing.assert_array_equal(model(inputs)["logits"], still(inputs)["logits"])
+    model = build_model(config, "causal_lm")
     undropped = build_model(dataclasses.replace(config, dropout=0.0), "causal_lm")
     undropped.set_weights(model.get_weights())
+    inputs = inputs_of([[1, 2, 3, 4]])
+    assert 0.3 < np.mean(model(inputs, training=True)["sequence_output"] == 0) < 0.7
     np.testing.assert_array_equal(
         model(inputs)["logits"], undropped(inputs, training=True)["logits"]
     )

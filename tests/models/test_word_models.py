@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from tests.models.recurrent_witness import weights_of
 from tests.models.test_recurrent import inputs_of, with_random_biases
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import BagConfig, TextCnnConfig, build_model
@@ -13,10 +14,6 @@ CNN = TextCnnConfig(
 )
 BAG = BagConfig(60, 8, word_ngrams=3, buckets=40, initializer_range=0.5)
 CASES = {"multichannel": CNN, "bag": BAG}
-
-
-def weights_of(model):
-    return {w.path: np.asarray(w, "float64") for w in model.weights}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -72,15 +69,3 @@ def test_a_chooser_reads_each_choice():
     logits = model(inputs_of(ids))["logits"]
     swapped = model(inputs_of(ids[:, ::-1]))["logits"]
     np.testing.assert_allclose(swapped, logits[:, ::-1], atol=1e-6)
-
-
-def test_half_precision_gives_the_same():
-    for config in CASES.values():
-        model = build_model(config, "classifier", 3)
-        half = build_model(config, "classifier", 3, dtype="mixed_bfloat16")
-        half.set_weights(model.get_weights())
-        ids = np.random.default_rng(0).integers(1, 60, (2, 5))
-        expected = model(inputs_of(ids))["logits"]
-        found = half(inputs_of(ids))["logits"]
-        assert found.dtype == "float32"
-        np.testing.assert_allclose(found, expected, atol=0.05)

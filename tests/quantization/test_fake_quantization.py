@@ -86,16 +86,11 @@ def test_every_attention_rounds_and_stays_close(all_layers):
         np.testing.assert_allclose(again[name], expected, atol=2e-6)
         error = np.sqrt(np.mean((rounded[name] - expected) ** 2)) / expected.std()
         assert 1e-3 < error < 0.03, name
-
-
-def test_a_keras_file_of_every_attention_rounds_alike(all_layers, tmp_path):
-    model, inputs, _ = all_layers
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert get_ranges(loaded) == get_ranges(model)
-    found = loaded(inputs)
-    for name, expected in model(inputs).items():
-        np.testing.assert_array_equal(found[name], expected, name)
+    # Outputs of products have 256 values.
+    low, high = get_ranges(model)["multi_head/output/outputs"]
+    values = np.unique(rounded["multi_head"]) / ((high - low) / 255)
+    assert 50 < len(np.unique(np.round(values - values[0]))) <= 256
+    np.testing.assert_allclose(values - values[0], np.round(values - values[0]), atol=1e-3)
 
 
 def test_a_keras_file_keeps_which_parts_round(tmp_path):
@@ -118,32 +113,24 @@ def test_what_keras_compiled_before_is_not_used_after():
     inner = keras.Sequential([keras.Input((LENGTH, WIDTH)), FeedForward(64)])
     model = keras.Sequential([keras.Input((LENGTH, WIDTH)), inner])
 
-    def difference(predicted, expected):
-        return np.abs(predicted - expected).max() / expected.std()
+    def check_predicts(expected, *models):
+        for one in models:
+            error = np.abs(one.predict(x, verbose=0) - expected).max()
+            assert error < 1e-5 * np.std(expected)
 
     in_full = model.predict(x, verbose=0)
     inner.predict(x, verbose=0)
     fake_quantize(model)
     with observing(model):
-        assert difference(model.predict(x, verbose=0), model(x).numpy()) < 1e-5
-    for predict in (model.predict, inner.predict):
-        rounded = predict(x, verbose=0)
-        assert difference(rounded, model(x).numpy()) < 1e-5
-        assert difference(rounded, in_full) > 1e-3
+        check_predicts(model(x), model)
+    rounded = np.array(model(x))
+    assert np.abs(rounded - in_full).max() > 1e-3 * in_full.std()
+    check_predicts(rounded, model, inner)
     compiled = model.predict_function
     with in_float(model):
-        assert difference(model.predict(x, verbose=0), in_full) < 1e-5
+        check_predicts(in_full, model)
     assert model.predict_function is compiled
-    assert difference(model.predict(x, verbose=0), rounded) < 1e-5
-
-
-def test_outputs_of_products_have_256_values(all_layers):
-    model, inputs, _ = all_layers
-    low, high = get_ranges(model)["multi_head/output/outputs"]
-    found = model(inputs)["multi_head"].numpy()
-    steps = (found - found.min()) / ((high - low) / 255)
-    np.testing.assert_allclose(steps, np.round(steps), atol=1e-3)
-    assert 50 < len(np.unique(np.round(steps))) <= 256
+    check_predicts(rounded, model)
 
 
 def test_every_attention_becomes_integers_that_say_the_same(all_layers):
@@ -237,8 +224,7 @@ def test_a_range_widens_at_once_and_narrows_slowly():
     found = quantizer(np.array([-5.0, 5.0, 0.0]))  # at inference it stays
     assert bounds() == [-2, 3.8]
     np.testing.assert_allclose(found, [-2, 3.8, 0], atol=5.8 / 255)
-    with pytest.raises(AssertionError):
-        np.testing.assert_allclose(quantizer(np.array([0.5])), [0.5], atol=1e-6)
+    assert np.abs(quantizer(np.array([0.5])) - 0.5).max() > 1e-6
 
 
 def test_weights_are_rounded_by_channel():
@@ -262,11 +248,8 @@ def test_weights_are_rounded_before_they_are_cast():
 
 
 def test_ranges_go_from_one_model_to_another():
-    first, second, other = (
-        MultiHeadAttention(2, 4, name="a"),
-        MultiHeadAttention(2, 4, name="a"),
-        FeedForward(8, name="a"),
-    )
+    first, second = (MultiHeadAttention(2, 4, name="a") for _ in range(2))
+    other = FeedForward(8, name="a")
     x = np.random.default_rng(0).normal(size=(1, 5, 8)).astype("float32")
     for layer in (first, second, other):
         layer(x)
