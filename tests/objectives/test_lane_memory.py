@@ -1,11 +1,12 @@
 """The memory of lanes: its state, its devices and non-finite segments."""
 
+import dataclasses
+
 import keras
 import numpy as np
 
 from tests.objectives.test_causal_lm import XL, rows
 from tests.objectives.test_token_stream import Tokens, large_corpus
-from tests.programs import found_by
 from tfnlp.models import build_model
 from tfnlp.objectives import CausalLM
 
@@ -46,7 +47,7 @@ def test_memory_is_part_of_the_state_and_dev_has_its_own(no_graphs):
 
     def start():
         keras.utils.set_random_seed(0)
-        model = build_model(XL, "causal_lm", memory=True)
+        model = build_model(dataclasses.replace(XL, num_layers=1), "causal_lm", memory=True)
         optimizer = keras.optimizers.Adam(0.01)
         return compiled(objective.trained(model, batch_size=4), objective, optimizer)
 
@@ -104,14 +105,6 @@ def test_a_non_finite_segment_leaves_the_memory_unchanged(no_graphs):
     for a, b in zip(memory_of(trained), before, strict=True):
         np.testing.assert_array_equal(a, b)
     assert before[1].tolist() == [5, 5] and np.isfinite(before[0]).all()
-
-
-def test_lanes_on_two_devices_are_those_on_one(tmp_path):
-    found = found_by("objectives/mirrored_memory.py", tmp_path)
-    assert sum("memory" in name for name in found) == 4
-    states = {name for name in found if name.endswith("memory/states")}
-    assert len(states) == 2 and max(found[name] for name in states) < 1e-4, found
-    assert max(found[name] for name in found.keys() - states) < 2e-6, found
 
 
 def test_a_batch_in_parts_has_the_memory_of_the_whole(no_graphs):

@@ -114,16 +114,6 @@ def test_perplexity_is_that_of_each_token_by_itself(stride, characters, stream):
     assert found["bits_per_character"] == pytest.approx(bits, abs=1e-5)
 
 
-def test_the_perplexity_of_a_uniform_model_is_the_vocabulary_size(characters):
-    sizes = SIZES | {"vocabulary_size": 257}
-    for config in (Gpt2Config(**sizes), TransformerXLConfig(**sizes, cutoffs=(), memory_length=8)):
-        model = without_weights(build_model(config, "causal_lm"))
-        for found in evaluate_causal_lm(model, characters, TEXTS, max_length=16):
-            assert found["perplexity"] == pytest.approx(257, rel=1e-4)
-            assert found["tokens"] == found["characters"] == sum(map(len, TEXTS)) + len(TEXTS)
-            assert found["bits_per_character"] == pytest.approx(math.log2(257), rel=1e-5)
-
-
 def test_memory_reads_the_whole_stream(characters, stream):
     sizes = SIZES | {"vocabulary_size": 257, "same_length": False}
     config = TransformerXLConfig(**sizes, cutoffs=(80, 120), div_value=2, memory_length=100)

@@ -11,7 +11,6 @@ from tfnlp.objectives import (
     MaskedLM,
     Masking,
     NextSentence,
-    SentenceOrder,
 )
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
@@ -42,9 +41,8 @@ NUMBERED = WordPieceTokenizer(
 
 
 OBJECTIVES = [
-    *(MaskedLM(units) for units in ("tokens", "words", "spans")),
+    MaskedLM("spans"),
     NextSentence(),
-    SentenceOrder(),
 ]
 
 

@@ -43,11 +43,9 @@ def words_of(ids):
     ("rows", "options"),
     [
         (9600, {}),
-        (9600, {"word_starts": STARTS}),
         (9600, {"word_starts": STARTS, "longest_span": 3}),
-        (9600, {"longest_span": 3}),
     ],
-    ids=["tokens", "words", "spans of words", "spans of tokens"],
+    ids=["tokens", "spans of words"],
 )
 def test_shares_are_those_of_the_papers(rows, options):
     ids, mask = texts(rows)

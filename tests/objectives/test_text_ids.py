@@ -5,8 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from tfnlp.objectives import Masking, encode_texts, read_texts
-from tfnlp.text import WordPieceTokenizer
+from tfnlp.objectives import encode_texts, read_texts
 from tfnlp.utils.errors import InputError
 
 TEXTS = ["a fine film", "the plot is dull .", "unbelievable !", "not a dull film , is x"] * 3
@@ -49,6 +48,3 @@ def test_pieces_of_texts_are_encoded_as_all_of_them(tokenizer, monkeypatch):
     (written,) = encode_texts(["a [SEP] film [MASK]"], tokenizer, 20)[0]
     special = {tokenizer.mask_token_id, tokenizer.encode(["a"])[0].token_ids[-1]}
     assert special.isdisjoint(written.token_ids[1:-1])
-    bare = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"])
-    with pytest.raises(InputError, match=r"The tokenizer has no \[MASK\]"):
-        Masking.from_tokenizer(bare)

@@ -2,8 +2,6 @@
 
 import dataclasses
 
-import pytest
-
 from tfnlp.training import Experiment, Splits
 
 
@@ -45,11 +43,6 @@ def test_an_experiment_encodes_builds_fits_evaluates_and_reports():
         *("check", "encode", f"build for {sizes}", "fit trainer"),
         "report {'accuracy': 1.0}",
     ]
-
-
-def test_unknown_options_are_refused():
-    with pytest.raises(TypeError, match="teacher"):
-        Recorded("task", "model", "tokenizer", Splits([], [], 16), None, None, teacher=1)
 
 
 def test_splits_are_those_of_their_parts():

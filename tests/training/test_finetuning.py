@@ -17,10 +17,10 @@ from tfnlp.text.readers import Examples
 from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig, finetuning
 from tfnlp.training.finetuning import check_varied
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.formatting import figure_name
 
 TRAIN = Examples(["a fine film", "the plot is dull"] * 4, labels=[1, 0] * 4)
 DEV = Examples(["not fine", "the film is fine", "x"], labels=[0, 1, 0])
+WEB = Examples(["fine", "dull"], labels=[1, 0])
 TEST = Examples(["a dull film", "un film x", "fine", "영화 정말 좋다"], labels=[0, 1, 1, 1])
 
 
@@ -47,71 +47,37 @@ class Scripted(Classification):
         return {}
 
 
-def test_the_best_epoch_on_dev_is_reported_and_test_is_scored_by_itself(
+def test_the_best_epoch_on_dev_is_reported_and_further_sets_select_nothing(
     one_layer, tokenizer, tmp_path
 ):
-    task = Scripted([0.5, 0.9, 0.4])
+    # By turns of both dev sets in each epoch.
+    task = Scripted([0.5, 0.1, 0.9, 0.2, 0.4, 0.3])
     model = build_model(one_layer, "classifier", 2)
     config = TrainingConfig(epochs=3, batch_size=4, learning_rate=1e-2)
     run = RunFolder(tmp_path / "run", {})
-    data = Splits(TRAIN, DEV, 16, TEST)
+    data = Splits(TRAIN, DEV, 16, TEST, further_dev={"web": WEB})
     figures = FineTuning(task, model, tokenizer, data, config=config, run=run).run_all()
-    assert [examples for examples, _ in task.calls] == [DEV, DEV, DEV, DEV, TEST]
+    assert [examples for examples, _ in task.calls] == [DEV, WEB] * 4 + [TEST]
     assert [m["val_accuracy"] for m in run.metrics()] == [0.5, 0.9, 0.4]
-    by_epoch = [logits for _, logits in task.calls[:3]]
-    reported, test = (logits for _, logits in task.calls[3:])
+    assert [m["val_web/accuracy"] for m in run.metrics()] == [0.1, 0.2, 0.3]
+    assert all(m["val_web/loss"] > 0 for m in run.metrics())
+    by_epoch = [logits for _, logits in task.calls[:6:2]]
+    reported, web, test = (logits for _, logits in task.calls[6:])
     np.testing.assert_allclose(reported, by_epoch[1], atol=1e-5)
+    np.testing.assert_allclose(web, task.calls[3][1], atol=1e-5)
     for other in (by_epoch[0], by_epoch[2]):
         assert np.abs(reported - other).max() > 0.01
     assert figures["dev_accuracy"] == pytest.approx(reported.mean())
     assert figures["test_accuracy"] == pytest.approx(test.mean())
+    assert figures["dev_web/accuracy"] == pytest.approx(web.mean())
+    card = (run.path / "README.md").read_text()
+    assert f"| dev web/accuracy | {figures['dev_web/accuracy']:.4f} |" in card
     best, last = load_model(run.best, "classifier", 2), model
     assert figures["parameters"] == best.count_params()
     inputs = {"token_ids": [[2, 6, 3]], "segment_ids": [[0] * 3], "padding_mask": [[1] * 3]}
     inputs = {key: np.array(value) for key, value in inputs.items()}
     shares = [np.abs(np.asarray(m(inputs)["logits"])) for m in (best, last)]
     assert np.abs(shares[0] - shares[1]).max() > 0.01
-
-
-def test_further_dev_sets_are_scored_and_select_nothing(one_layer, tokenizer, tmp_path):
-    model = build_model(one_layer, "classifier", 2)
-    # By turns of both sets in each epoch, then of the best epoch, and of the test.
-    task = Scripted([0.5, 0.1, 0.9, 0.2, 0.4, 0.3])
-    config = TrainingConfig(epochs=3, batch_size=4, learning_rate=1e-2)
-    run, data = RunFolder(tmp_path / "run", {}), Splits(TRAIN, DEV, 16, further_dev={"web": TEST})
-    figures = FineTuning(task, model, tokenizer, data, config=config, run=run).run_all()
-    assert [examples for examples, _ in task.calls] == [DEV, TEST] * 4
-    assert [m["val_accuracy"] for m in run.metrics()] == [0.5, 0.9, 0.4]
-    assert [m["val_web/accuracy"] for m in run.metrics()] == [0.1, 0.2, 0.3]
-    assert all(m["val_web/loss"] > 0 for m in run.metrics())
-    logits = [logits for _, logits in task.calls]
-    for name, reported, best in zip(("dev", "dev_web"), logits[6:], logits[2:4], strict=True):
-        np.testing.assert_allclose(reported, best, atol=1e-5)
-        assert figures[figure_name(name, "accuracy")] == pytest.approx(reported.mean())
-    card = (run.path / "README.md").read_text()
-    assert f"| dev web/accuracy | {figures['dev_web/accuracy']:.4f} |" in card
-
-
-def test_figures_of_two_dev_sets_never_have_one_name(
-    one_layer, tokenizer, tmp_path, capsys, no_graphs
-):
-    class Scored(Scripted):
-        def score_predictions(self, examples, predictions):
-            return {"f1": 0.5, "macro_f1": 0.25, "accuracy": 0.5}
-
-    # One more of the name `val_macro_f1` might select the best epoch.
-    sets = {name: TEST for name in ("macro", "corporate", "web_macro")}
-    data = Splits(TRAIN, DEV, 16, further_dev=sets)
-    model, run = build_model(one_layer, "classifier", 2), RunFolder(tmp_path / "run", {})
-    config = TrainingConfig(epochs=1, batch_size=4)
-    experiment = FineTuning(Scored([]), model, tokenizer, data, config=config, run=run)
-    experiment.run_all()
-    (metrics,) = run.metrics()
-    scores = {"f1": 0.5, "macro_f1": 0.25, "accuracy": 0.5}
-    for prefix in ("val_", "val_macro/", "val_corporate/", "val_web_macro/"):
-        assert {name: metrics[f"{prefix}{name}"] for name in scores} == scores
-    shown = capsys.readouterr().out
-    assert "val_corporate/accuracy 0.5000" in shown and "learning_rate" not in shown
 
 
 def test_other_examples_or_another_model_are_noticed_on_resuming(

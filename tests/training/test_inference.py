@@ -123,21 +123,6 @@ def test_outputs_of_the_texts_to_choose_from(tiny_config, tokenizer):
             np.testing.assert_allclose(a, b, atol=1e-5)
 
 
-def test_a_chooser_scores_each_pair_by_itself(tiny_config, tokenizer):
-    model = build_model(dataclasses.replace(tiny_config, num_layers=1), "chooser")
-    endings = ["fine", "a dull film", "film"]
-    outputs = ("logits", "sequence_output")
-    found = predict(model, tokenizer, TEXTS, endings, outputs=outputs)
-    assert found["logits"].shape == (3, 1)
-    for i, pair in enumerate(zip(TEXTS, endings, strict=True)):
-        inputs = tokenizer([pair[0]], [pair[1]])
-        alone = model({key: x[:, None] for key, x in inputs.items()})
-        np.testing.assert_allclose(found["logits"][i], alone["logits"][0], atol=1e-5)
-        np.testing.assert_allclose(
-            found["sequence_output"][i], alone["sequence_output"], atol=1e-5
-        )
-
-
 def test_a_model_is_traced_once_for_all_shapes(tiny_config, tokenizer):
     model = build_model(dataclasses.replace(tiny_config, num_layers=1), "chooser")
     traced, call = [], model.call

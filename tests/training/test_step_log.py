@@ -10,9 +10,10 @@ import pytest
 import tensorflow as tf
 
 from tests.kills import KILLS, killed_after
+from tests.training.strategy_runs import TASKS, V, text_model
 from tests.training.test_resumable_fit import CONFIG, make_batches
 from tfnlp.models import AlbertConfig, build_model
-from tfnlp.tasks import Classification, Tagging
+from tfnlp.tasks import Tagging
 from tfnlp.training import FineTuner, RunFolder, TrainingConfig, compile_model, fit
 from tfnlp.training.pretraining import Pretrainer
 from tfnlp.training.step_log import (
@@ -36,20 +37,12 @@ def _rate(monkeypatch):
     monkeypatch.setattr("tfnlp.training.step_log.product_rate", lambda: 1e9)
 
 
-def small_model():
-    """A classifier of the mean of embeddings, with dropout."""
-    keys = ("token_ids", "segment_ids", "padding_mask")
-    inputs = {key: keras.Input((None,), dtype="int32", name=key) for key in keys}
-    x = keras.layers.Embedding(30, 8)(inputs["token_ids"])
-    x = keras.layers.Dropout(0.3)(keras.ops.mean(x, 1))
-    return keras.Model(inputs, {"logits": keras.layers.Dense(2)(x)})
-
-
 def train(folder, log_steps, stop_after=None):
     """The lines of a run of 3 epochs of 7 batches, without what differs between runs."""
     keras.utils.set_random_seed(0)
-    batches = make_batches(30)
-    trainer = FineTuner(small_model(), Classification(["a", "b"]))
+    batches = make_batches(V)
+    task = TASKS["classification"]
+    trainer = FineTuner(text_model(task, dropout=0.3), task)
     config = dataclasses.replace(CONFIG, log_steps=log_steps)
     compile_model(config, trainer, len(batches))
     run = RunFolder(folder, {})
@@ -64,7 +57,7 @@ def train(folder, log_steps, stop_after=None):
 def test_lines_are_means_over_their_steps_also_of_a_killed_run(tmp_path):
     each, run = train(tmp_path / "each", 1)
     assert [line["step"] for line in each] == list(range(1, 22))
-    sizes = np.array([len(labels) for e in range(3) for _, labels in make_batches(30).epoch(e)])
+    sizes = np.array([len(labels) for e in range(3) for _, labels in make_batches(V).epoch(e)])
     assert len(sizes) == 21 and sizes.min() == 2
     losses, norms = (np.array([line[k] for line in each]) for k in ("loss", "gradient_norm"))
     for epoch, metrics in enumerate(run.metrics()):

@@ -12,14 +12,13 @@ import pytest
 from tensorflow.python.eager import context
 
 from tests.training.pretrain_runs import LENGTH, OBJECTIVES, TOKENS, make_corpus, small_config
-from tfnlp.objectives import MaskedLM, ReplacedTokens
+from tfnlp.objectives import ReplacedTokens
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.training import make_optimizer, start_models
 from tfnlp.training.pretraining import Pretrainer
 
 CASES = {
     **{name: OBJECTIVES[name] for name in ("permutation_lm", "causal_lm", "sentence_order")},
-    "masked_lm": (MaskedLM(), "deberta_v2", {}),
     "replaced_tokens": (ReplacedTokens(), "deberta_v3", {}),
 }
 # What gives its input, or may: by shapes that are known when it runs.

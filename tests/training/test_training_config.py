@@ -1,7 +1,5 @@
 """What a `TrainingConfig` can ask for, in whole runs."""
 
-import dataclasses
-
 import keras
 import numpy as np
 import pytest
@@ -17,8 +15,10 @@ from tfnlp.training import FineTuner, RunFolder, TrainingConfig, compile_model, 
 from tfnlp.training.optimizer import averaged_weights
 from tfnlp.utils.errors import InputError
 
+# 10 steps of 4 batches an epoch end in the middle of the third.
 ALL = TrainingConfig(
-    epochs=3,
+    max_steps=10,
+    keep_every=5,
     batch_size=4,
     learning_rate=1e-2,
     checkpoint_steps=2,
@@ -31,14 +31,13 @@ ALL = TrainingConfig(
 )
 
 
-def train(folder, text_config, config, stop_after=None, fixed_length=None, count=14):
+def train(folder, text_config, stop_after=None):
     """The fine-tuner and its run; each epoch counts as the best."""
     keras.utils.set_random_seed(0)
-    train, dev = (make_batches(text_config.vocabulary_size, s, count) for s in (True, False))
-    train.fixed_length = fixed_length
+    train, dev = (make_batches(text_config.vocabulary_size, s, 14) for s in (True, False))
     model = build_model(text_config, "classifier", 2)
     trained = FineTuner(model, Classification(["a", "b"]))
-    compile_model(config, trained, len(train))
+    compile_model(ALL, trained, len(train))
     # Adam divides a gradient by its size: of one that is 0 but for rounding it makes a step.
     trained.optimizer.epsilon = 1e-3
     run = RunFolder(folder, {})
@@ -46,7 +45,7 @@ def train(folder, text_config, config, stop_after=None, fixed_length=None, count
         fit(
             trained,
             train,
-            config,
+            ALL,
             run,
             lambda folder: save_model(model, folder),
             evaluate=lambda: {"val_loss": trained.evaluate(dev.dataset(), verbose=0)},
@@ -55,12 +54,18 @@ def train(folder, text_config, config, stop_after=None, fixed_length=None, count
 
 
 def test_all_at_once_is_saved_by_averages_and_a_killed_run_ends_alike(tmp_path, one_layer):
-    whole, run = train(tmp_path / "whole", one_layer, ALL)
+    assert (ALL.total_steps(4), ALL.total_epochs(4)) == (10, 3)
+    whole, run = train(tmp_path / "whole", one_layer)
+    assert int(whole.optimizer.iterations) == 10
+    assert float(whole.optimizer.learning_rate) == 0  # the cosine ends there
+    assert [m["epoch"] for m in run.metrics()] == [1, 2, 3]
     with pytest.raises(KILLS):
-        train(tmp_path / "broken", one_layer, ALL, stop_after=7)
-    resumed, broken = train(tmp_path / "broken", one_layer, ALL)
+        train(tmp_path / "broken", one_layer, stop_after=7)
+    resumed, broken = train(tmp_path / "broken", one_layer)
     weights = whole.model.get_weights()
     assert_same_weights(weights, resumed.model.get_weights())
+    again, _ = train(tmp_path / "broken", one_layer)  # nothing is left to train
+    assert_same_weights(weights, again.model.get_weights())
     found = [load_model(r.best, "classifier").get_weights() for r in (run, broken)]
     with averaged_weights(whole):
         averages = whole.model.get_weights()
@@ -72,58 +77,6 @@ def test_all_at_once_is_saved_by_averages_and_a_killed_run_ends_alike(tmp_path, 
     assert run.metrics()[-1]["val_loss"] == pytest.approx(loss, abs=1e-6)
     assert whole.evaluate(data, verbose=0) != pytest.approx(loss, abs=1e-4)
     assert max(np.abs(a - b).max() for a, b in zip(averages, weights, strict=True)) > 1e-3
-
-
-@pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
-def test_half_precision_learns_in_parts_and_recomputed(precision, tmp_path, one_layer):
-    config = dataclasses.replace(ALL, epochs=2, optimizer="adamw", learning_rate=3e-3)
-    still = dataclasses.replace(one_layer, dropout=0.0, attention_dropout=0.0)
-    _, exact = train(tmp_path / "float32", still, config, count=12)
-    keras.config.set_dtype_policy(precision)
-    trained, run = train(tmp_path / precision, still, config, count=12)
-    assert trained.model.get_layer("encoder_0").compute_dtype == precision.removeprefix("mixed_")
-    optimizer = getattr(trained.optimizer, "inner_optimizer", trained.optimizer)
-    if precision == "mixed_float16":  # by its first scales steps overflow, and are left out
-        assert 2 <= int(optimizer.iterations) <= 6
-    else:
-        assert int(optimizer.iterations) == 6
-        for ours, theirs in zip(run.metrics(), exact.metrics(), strict=True):
-            assert ours["loss"] == pytest.approx(theirs["loss"], abs=0.03)
-    assert all(np.isfinite(w).all() for w in trained.model.get_weights())
-
-
-def test_steps_end_a_training_within_an_epoch(tmp_path, one_layer, no_graphs):
-    """4 batches an epoch; 6 steps end in the middle of the second."""
-    config = dataclasses.replace(ALL, max_steps=6, epochs=1, optimizer="muon", keep_every=5)
-    assert (config.total_steps(4), config.total_epochs(4)) == (6, 2)
-    whole, run = train(tmp_path / "whole", one_layer, config)
-    assert int(whole.optimizer.iterations) == 6
-    assert float(whole.optimizer.learning_rate) == 0  # the cosine ends there
-    assert [m["epoch"] for m in run.metrics()] == [1, 2]
-    with pytest.raises(KILLS):
-        train(tmp_path / "broken", one_layer, config, stop_after=5)
-    resumed, _ = train(tmp_path / "broken", one_layer, config)
-    assert_same_weights(whole.model.get_weights(), resumed.model.get_weights())
-    again, _ = train(tmp_path / "broken", one_layer, config)  # nothing is left to train
-    assert_same_weights(whole.model.get_weights(), again.model.get_weights())
-
-
-def test_xla_computes_the_same_steps(tmp_path, one_layer):
-    still = dataclasses.replace(one_layer, dropout=0.0, attention_dropout=0.0)
-    config = TrainingConfig(epochs=1, batch_size=4, learning_rate=1e-3, fixed_length=True)
-    # In parts and recomputed, of which XLA compiles the loop.
-    more = {"accumulation_steps": 2, "gradient_checkpointing": True}
-    found = []
-    for options in ({}, {"xla": True, **more}):
-        options = dataclasses.replace(config, **options)
-        folder = tmp_path / f"{len(found)}"
-        trained, _ = train(folder, still, options, fixed_length=8, count=12)
-        assert trained.jit_compile == options.xla
-        found.append(trained.model.get_weights())
-    start = build_model(still, "classifier", 2).get_weights()
-    assert max(np.abs(a - b).max() for a, b in zip(start, found[0], strict=True)) > 1e-4
-    for a, b in zip(*found, strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-5)
 
 
 def test_batches_of_one_length_pad_with_the_token_that_pads():
