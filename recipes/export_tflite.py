@@ -174,7 +174,13 @@ def refuse_other_pooling():
     folder = find_folder(FLAGS.model_dir, ("config.json", "modules.json", "*_Pooling/config.json"))
     if not (folder / "modules.json").exists():
         return
-    for module in read_json_data(folder / "modules.json"):
+    modules = read_json_data(folder / "modules.json")
+    if not isinstance(modules, list) or not all(map(is_module, modules)):
+        raise InputError(
+            f"{folder / 'modules.json'} is no list of modules, each with a type and a path; get "
+            "it anew, or remove it."
+        )
+    for module in modules:
         kind, place = module["type"].rsplit(".", 1)[-1], folder / module["path"] / "config.json"
         if kind not in ("Transformer", "Pooling", "Normalize"):
             raise InputError(
@@ -190,6 +196,12 @@ def refuse_other_pooling():
                 )
 
 
+def is_module(module):
+    """Return whether a value of modules.json has the type and the path of a module."""
+    names = ("type", "path")
+    return isinstance(module, dict) and all(isinstance(module.get(name), str) for name in names)
+
+
 def read_pooling_modes(path):
     """Return the poolings of a file of sentence-transformers, such as ["mean"]; [] without any."""
     config = read_json(path)
@@ -197,7 +209,7 @@ def read_pooling_modes(path):
     if modes is None:
         names = [x for x in config if x.startswith("pooling_mode_") and config[x]]
         modes = [re.sub("^pooling_mode_|_tokens?$", "", name) for name in names]
-    return [modes] if isinstance(modes, str) else modes
+    return list(map(str, modes if isinstance(modes, list) else [modes]))
 
 
 def main():

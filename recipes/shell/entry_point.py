@@ -69,10 +69,6 @@ def run_main(main):
         main()
     except InputError as e:
         fail(with_flags(with_column_flag(e), FLAGS))
-    except OSError as e:
-        if e.errno not in FULL:
-            raise
-        fail(full_disk(e.strerror, e.filename or "A file"))
     except ModuleNotFoundError as e:
         if e.name not in NOT_FOR_TRAINING:
             raise
@@ -101,13 +97,17 @@ def full_disk(reason, path="A file"):
 
 
 def exhaustion(error):
-    """Return the sentence for ended memory or TensorFlow's error on a full disk; else None."""
+    """Return the sentence for ended memory or a full disk, the error or its cause; else None."""
+    if isinstance(error, OSError) and error.errno in FULL:
+        return full_disk(error.strerror, error.filename or "A file")
     of_tensorflow = type(error).__module__.startswith("tensorflow.")
     for reason in map(os.strerror, FULL if of_tensorflow else ()):
         if reason in str(error):
             return full_disk(reason)
-    if not isinstance(error, MemoryError) and type(error).__name__ != "ResourceExhaustedError":
-        return None
+    of_memory = type(error).__name__ in ("MemoryError", "ResourceExhaustedError")
+    if not of_memory and getattr(error, "errno", None) != errno.ENOMEM:
+        cause = error.__cause__ or error.__context__
+        return cause and exhaustion(cause)
     names = [f"`{name}`" for name in ("batch_size", "max_length") if name in FLAGS]
     message = f"Memory ran out; lower {' or '.join([*names, 'what else runs here'])}."
     return with_flags(f"{message} Files written before are untouched.", FLAGS)

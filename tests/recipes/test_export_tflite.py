@@ -67,9 +67,13 @@ def test_vectors_of_another_pooling_than_the_folders_are_refused(
     assert "modules.json has a module Dense" in done.stderr
     done = run("export_tflite", *flags, "--pooling=first", status=2)
     assert "has the pooling mean, not --pooling=first" in done.stderr
-    pooling.write_text('{"pooling_mode": ["cls", "max"]}')  # of sentence-transformers 6
-    done = run("export_tflite", *flags, "--pooling=first", status=2)
-    assert "has the pooling cls, max, not --pooling=first" in done.stderr
+    for modes, said in (('["cls", "max"]', "cls, max"), ("5", "5")):  # of sentence-transformers 6
+        pooling.write_text(f'{{"pooling_mode": {modes}}}')
+        done = run("export_tflite", *flags, "--pooling=first", status=2)
+        assert f"has the pooling {said}, not --pooling=first" in done.stderr
+    (folder / "modules.json").write_text('{"0": "Transformer"}')
+    done = run("export_tflite", *flags, "--pooling=mean", status=2)
+    assert "modules.json is no list of modules" in done.stderr
 
 
 def test_a_language_model_is_exported(run, language_model, tmp_path):

@@ -59,26 +59,9 @@ def test_the_command_that_resumes_is_the_one_that_was_stopped(monkeypatch, folde
     assert entry_point.resuming_command() == f"python -m {folder}.{name} '--output_dir=a b'"
 
 
-def test_a_full_disk_is_one_sentence(monkeypatch, capsys):
+def test_ended_memory_and_a_full_disk_are_one_sentence(monkeypatch, capsys):
     monkeypatch.setattr(entry_point, "check_files", lambda: None)
     monkeypatch.setattr(entry_point, "check_columns", lambda: None)
-
-    def write(number):
-        raise OSError(number, os.strerror(number))
-
-    for number in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
-        with pytest.raises(SystemExit):
-            entry_point.run_main(lambda number=number: write(number))
-        shown = capsys.readouterr().err
-        assert f"A file could not be written ({os.strerror(number)}); free space in" in shown
-    with pytest.raises(PermissionError):  # which is no full disk
-        entry_point.run_main(lambda: write(errno.EACCES))
-
-
-def test_ended_memory_and_tensorflows_errors_of_a_full_disk_are_one_sentence(monkeypatch, capsys):
-    monkeypatch.setattr(entry_point, "check_files", lambda: None)
-    monkeypatch.setattr(entry_point, "check_columns", lambda: None)
-
     monkeypatch.setattr(os, "_exit", sys.exit)
 
     def fails(error):
@@ -94,10 +77,17 @@ def test_ended_memory_and_tensorflows_errors_of_a_full_disk_are_one_sentence(mon
     for number, kind in ((errno.ENOSPC, exhausted), (errno.EFBIG, tf.errors.OutOfRangeError)):
         line = fails(kind(None, None, f"/tmp/variables; {os.strerror(number)} [Op:SaveV2]"))
         assert f"could not be written ({os.strerror(number)}); free space" in line
-    for error in (MemoryError("4 MiB"), exhausted(None, None, "OOM when allocating tensor")):
+        line = fails(OSError(number, os.strerror(number)))
+        assert f"A file could not be written ({os.strerror(number)}); free space in" in line
+    behind = ValueError("no array")
+    behind.__cause__ = MemoryError("4 MiB")
+    oom = exhausted(None, None, "OOM when allocating tensor")
+    for error in (MemoryError("4 MiB"), oom, behind, OSError(errno.ENOMEM, "no memory")):
         assert "Memory ran out; lower" in fails(error)
-    with pytest.raises(tf.errors.OutOfRangeError):  # the end of the data, say
-        fails(tf.errors.OutOfRangeError(None, None, "End of sequence"))
+    end = tf.errors.OutOfRangeError(None, None, "End of sequence")  # of the data, say
+    for error in (end, PermissionError(errno.EACCES, "not yours")):
+        with pytest.raises(type(error)):
+            fails(error)
 
 
 def test_above_a_limit_of_file_size_nothing_that_was_there_is_lost(
