@@ -10,11 +10,9 @@ from tfnlp.models import (
     AlbertConfig,
     BertConfig,
     DebertaV2Config,
-    DistilBertConfig,
     ElectraConfig,
     Gpt2Config,
     RecurrentConfig,
-    RobertaConfig,
     XLNetConfig,
     build_model,
 )
@@ -31,7 +29,7 @@ SIZES = {
     "max_length": 40,
     "initializer_range": 0.3,
 }
-ANY_HEADS = [BertConfig, RobertaConfig, DistilBertConfig, ElectraConfig, AlbertConfig]
+ANY_HEADS = [BertConfig, ElectraConfig, AlbertConfig]
 ALL_HEADS = [DebertaV2Config, XLNetConfig, Gpt2Config]
 
 

@@ -45,7 +45,6 @@ SIZES = {
 # The kind of tokenizer and its family, the config, the head, whether the output is tied.
 CASES = {
     "bert": ("wordpiece", None, BertConfig, "masked_lm", True),
-    "bert untied": ("wordpiece", None, BertConfig, "masked_lm", False),
     "electra": ("wordpiece", None, ElectraConfig, "tagger", True),
     "roberta": ("bpe", "roberta", RobertaConfig, "masked_lm", True),
     "gpt2": ("bpe", "gpt2", Gpt2Config, "causal_lm", True),
@@ -95,16 +94,6 @@ def test_outputs_on_the_corpus_stay_the_same(case, texts, tokenizers, tmp_path):
     tables = 1 + (not tied)
     biases = head == "masked_lm"
     assert sizes["parameters"][0] - sizes["parameters"][1] == gone * (rows * tables + biases)
-
-
-def test_the_id_that_pads_moves_with_its_token():
-    tokenizer = WordPieceTokenizer(
-        ["unused", "film", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[PAD]"]
-    )
-    model = build_model(BertConfig(vocabulary_size=7, pad_token_id=6, **SIZES), "classifier", 2)
-    smaller, pruned = prune_vocabulary(model, tokenizer, ["film"])
-    assert pruned.tokens_by_id()[0] == "film"
-    assert smaller.text_config.pad_token_id == pruned.pad_token_id == 5
 
 
 def test_the_ids_of_a_translator_move_with_their_tokens():
@@ -195,19 +184,13 @@ def test_a_pair_of_bytes_goes_with_what_is_made_from_it(texts, tokenizers):
         assert [pruned.decode(e.token_ids) for e in pruned.encode(texts)] == texts
 
 
-def test_clustered_tokens_are_refused(texts, tokenizers):
+def test_clustered_tokens_and_n_grams_are_refused(texts, tokenizers):
     tokenizer = tokenizers["wordpiece", None]
-    config = TransformerXLConfig(vocabulary_size=tokenizer.vocabulary_size, cutoffs=(9,), **SIZES)
-    model = build_model(dataclasses.replace(config, max_length=None))
-    with pytest.raises(InputError, match="are clustered by frequency"):
-        prune_vocabulary(model, tokenizer, texts)
-
-
-def test_n_grams_are_not_pruned(texts, tokenizers):
-    tokenizer = tokenizers["wordpiece", None]
-    model = build_model(BagConfig(tokenizer.vocabulary_size, 4, word_ngrams=2), "classifier", 2)
-    with pytest.raises(InputError, match="give a model with word_ngrams=1"):
-        prune_vocabulary(model, tokenizer, texts)
+    size = tokenizer.vocabulary_size
+    clustered = TransformerXLConfig(size, max_length=None, cutoffs=(9,), **SIZES)
+    for config, word in ((clustered, "clustered"), (BagConfig(size, 4, word_ngrams=2), "word_ng")):
+        with pytest.raises(InputError, match=word):
+            prune_vocabulary(build_model(config, "classifier", 2), tokenizer, texts)
 
 
 def test_texts_of_every_kind_of_examples():

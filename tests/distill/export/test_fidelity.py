@@ -27,7 +27,9 @@ def test_a_float_file_is_its_model(kind, folders, files, tokenizer):
     model = load_model(folders[kind], head)
     settings = SETTINGS.get(kind, {}) | {"max_length": 24}
     with float_reference(model, tokenizer, labels=labels, settings=settings) as reference:
-        figures = compare(load_runner(files[kind]), reference, INPUTS[kind])
+        runner = load_runner(files[kind])
+        figures = compare(runner, reference, INPUTS[kind])
+    assert bool(runner.settings.get("pairs")) == (kind in ("chooser", "answerer"))
     assert figures.pop("texts") == 5
     if kind == "scorer":
         assert figures["correlation"] == pytest.approx(1, abs=1e-5)
@@ -116,13 +118,6 @@ def test_a_file_of_pairs_refuses_single_texts(folders, tokenizer, tmp_path):
                 predict_inputs(side, Inputs(TEXTS))
             assert len(predict_inputs(side, Inputs(TEXTS, TEXTS))) == 5
     assert "| reads | pairs of texts |" in file_card(path, {})
-
-
-@pytest.mark.parametrize(
-    ("kind", "pairs"), [("chooser", True), ("answerer", True), ("tagger", None)]
-)
-def test_choosers_and_answerers_are_marked_as_reading_pairs(kind, pairs, files):
-    assert load_runner(files[kind]).settings.get("pairs") == pairs
 
 
 def test_a_string_input_and_a_pooling_take_no_pairs(folders, tokenizer, tmp_path):

@@ -96,7 +96,7 @@ def test_minilm_is_attention_and_value_relations_of_the_last_layers(pair, output
     compare(METHODS["minilm"](*pair, TASK), expected, [0.5, 1, 1])
 
 
-@pytest.mark.parametrize("heads", [None, 8, 2])
+@pytest.mark.parametrize("heads", [None, 8])
 def test_minilm_v2_is_relations_by_any_number_of_heads(heads, pair, outputs, compare):
     names = {"query": "queries", "key": "keys", "value": "values"}
     expected = {
