@@ -187,7 +187,7 @@ def test_peers_of_keras_that_no_recipe_uses_are_not_loaded_with_it():
 
 @pytest.mark.parametrize("encoding", ["cp949", "ascii", "cp1252"])
 def test_characters_that_the_console_lacks_are_escaped(encoding):
-    code = "from recipes import entry_point; entry_point.run(lambda: print('좋은 😀'))"
+    code = "from recipes.shell import entry_point; entry_point.run(lambda: print('좋은 😀'))"
     environment = os.environ | {"PYTHONIOENCODING": encoding}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, check=True, capture_output=True, env=environment)
