@@ -148,7 +148,7 @@ def kind_of_head(head, num_classes=None, pooled=False):
     if head not in TASK_HEADS:
         raise InputError(
             f"A model with the head {head!r} gives no answers to texts; fine-tune it to one of "
-            f"{', '.join(TASK_HEADS)}, or give `pooling` for vectors of texts."
+            f"{', '.join(TASK_HEADS)}, or give `pooling`, such as pooling='mean', for vectors."
         )
     kinds = [kind for kind in TEXT_KINDS if kind.head == head]
     return next((kind for kind in kinds if kind.num_classes == num_classes), kinds[0])
