@@ -134,7 +134,7 @@ def test_the_document_reads_and_tags_by_the_names_in_a_file(files):
 
 
 def test_the_documents_command_has_flags_of_the_recipe():
-    files = ("export_tflite.py", "model_flags.py")  # which it takes --model_dir from
+    files = ("export_tflite.py", "flags/model_flags.py")  # which it takes --model_dir from
     recipe = "".join((ROOT / "recipes" / name).read_text() for name in files)
     used = set(re.findall(r"--(\w+)", DOCUMENT))
     assert len(used) > 8
