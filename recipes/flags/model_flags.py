@@ -39,7 +39,6 @@ def define_model_flags():
     flags.DEFINE_integer(
         "block_size", None, "Tokens in a block of attention, for long inputs in less memory.", 1
     )
-    hide("block_size")
     define_scratch_flags()
 
 
@@ -85,7 +84,7 @@ def define_scratch_flags():
     flags.DEFINE_string(
         "vocabulary_text", None, "File of further texts to train the tokenizer on."
     )
-    hide("intermediate_dim", "predicted_words", "vocabulary_text")
+    hide("predicted_words")
 
 
 def define_direction_flag():

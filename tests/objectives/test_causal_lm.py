@@ -112,7 +112,7 @@ def test_bad_arguments_are_refused():
         CausalLM().check(BertConfig(), tokens)
     with pytest.raises(InputError, match="memory=True does not fit the family gpt2, which has no"):
         CausalLM(memory=True).check(GPT2, tokens)
-    with pytest.raises(InputError, match="family transformerxl, which has no memory"):
+    with pytest.raises(InputError, match="family transformer_xl, which has no memory"):
         CausalLM(memory=True).check(transformer_xl(memory_length=None), tokens)
     CausalLM(memory=True).check(XL, tokens)
 
@@ -147,5 +147,5 @@ def test_documents_of_a_row_begin_with_the_end_token_before_them():
 def test_a_memory_and_other_families_are_no_match_for_documents_apart():
     with pytest.raises(InputError, match="does not go with a memory"):
         CausalLM(memory=True, packing="masked").check(GPT2, None)
-    with pytest.raises(InputError, match="packing=masked does not fit the family transformerxl"):
+    with pytest.raises(InputError, match="packing=masked does not fit the family transformer_xl"):
         CausalLM(packing="masked").check(XL, None)

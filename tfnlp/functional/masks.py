@@ -165,5 +165,6 @@ def masked_mean(inputs, padding_mask=None):
     x = ops.cast(inputs, "float32")
     if padding_mask is None:
         return ops.mean(x, axis=1)
-    real = ops.cast(padding_mask, "float32")[..., None]  # (B, L, 1)
+    # Not `[..., None]`, which TFLite lacks for an unknown length.
+    real = ops.expand_dims(ops.cast(padding_mask, "float32"), -1)  # (B, L, 1)
     return ops.sum(x * real, axis=1) / ops.maximum(ops.sum(real, axis=1), 1)

@@ -25,7 +25,7 @@ from tfnlp.text.tags import ENTITY_TAG, TaggedText, best_rows, outside
 from tfnlp.text.text_arguments import as_sentences, as_texts
 from tfnlp.text.tokenizer import MAX_QUESTION_LENGTH
 from tfnlp.text.words import WordSplitter
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import InputError, unknown_name
 from tfnlp.utils.settings import check_at_least
 
 
@@ -369,4 +369,6 @@ PIPELINES = {cls.kind.name: cls for cls in _PIPELINES}
 
 def pipeline_of(backend):
     """Return the pipeline of a backend's task."""
+    if str(backend.kind) not in PIPELINES:
+        raise unknown_name("kind of the backend", str(backend.kind), PIPELINES)
     return PIPELINES[str(backend.kind)](backend)

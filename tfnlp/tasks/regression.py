@@ -7,7 +7,6 @@ import numpy as np
 from scipy import stats
 
 import tfnlp
-from tfnlp.models import output_bias
 from tfnlp.tasks.kinds import SCORER
 from tfnlp.tasks.task import Task
 from tfnlp.text.readers import Examples, as_number, read_columns
@@ -63,7 +62,7 @@ class Regression(Task):
         Otherwise a short training spends its steps on the way there from 0. A bias of exactly 0
         counts as new. Heads without a bias (GPT's) stay unchanged.
         """
-        bias = output_bias(model)
+        bias = tfnlp.models.output_bias(model)
         if bias is not None and not np.asarray(bias).any():
             bias.assign([np.mean(examples.labels)])
 

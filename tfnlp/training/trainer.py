@@ -5,10 +5,12 @@ import tensorflow as tf
 from keras import ops
 from keras.src.trainers.data_adapters.data_adapter_utils import unpack_x_y_sample_weight
 
+from tfnlp.tasks.kinds import Kind
 from tfnlp.training.accumulation import accumulated_gradients
 from tfnlp.training.non_finite_steps import FiniteMean, SkipsNonFiniteSteps
 from tfnlp.training.shared_traces import shared_traces
 from tfnlp.training.workers import several_workers
+from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import computes_part, entry_count, mean_over_replicas, with_entries
 
 
@@ -130,6 +132,11 @@ class FineTuner(Trainer):
     task_loss = "loss"
 
     def __init__(self, model, task, regularizer=None, **kwargs):
+        if not isinstance(getattr(task, "kind", None), Kind):
+            raise InputError(
+                f"{type(task).__name__} has no `kind`; give one of "
+                "tfnlp.tasks.kinds, such as CLASSIFIER, which says the model's head and outputs."
+            )
         super().__init__(**kwargs)
         self.model = model
         self.task = task

@@ -35,7 +35,6 @@ class TrainingConfig(Settings):
         None,
         "Steps in which the rate rises; a share of all, a tenth, if not given.",
         low=0,
-        rare=True,
     )
     weight_decay: float = setting(0.01, "Decay of weights; biases and norms do not decay.", low=0)
     clip_norm: float = setting(

@@ -120,3 +120,11 @@ def test_given_parts_compute_and_are_loaded(tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(loaded(x), model(x))
+
+
+def test_parts_that_do_not_fit_are_named():
+    for part, wrong in (("norm", "rms"), ("feed_forward", keras.layers.Dense)):
+        with pytest.raises(ValueError, match=f"{part}=.* must be a layer"):
+            EncoderBlock(2, 12, **{part: wrong})
+    with pytest.raises(ValueError, match=r"feed_forward has the width 1, but must have .* 8"):
+        EncoderBlock(2, 12, feed_forward=keras.layers.Dense(1)).build((None, None, 8))

@@ -2,6 +2,8 @@
 
 import keras
 import numpy as np
+import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter
 
 from tfnlp import layers
 
@@ -24,3 +26,15 @@ def test_half_precision_adds_up_in_float32():
     pooled = layers.MeanPooling(dtype="float16")(x, np.ones((1, 4096)))
     assert pooled.dtype == "float16"
     np.testing.assert_array_equal(pooled, [[30, 30]])
+
+
+def test_it_converts_to_tflite_for_any_length():
+    inputs = keras.Input((None, 4)), keras.Input((None,), dtype="int32")
+    model = keras.Model(inputs, layers.MeanPooling()(*inputs))
+    content = tf.lite.TFLiteConverter.from_keras_model(model).convert()
+    runner = Interpreter(model_content=content).get_signature_runner("serving_default")
+    x = np.random.default_rng(0).normal(size=(1, 5, 4)).astype("float32")
+    mask = np.array([[1, 1, 1, 0, 0]], "int32")
+    names = sorted(runner.get_input_details())
+    (found,) = runner(**dict(zip(names, (x, mask), strict=True))).values()
+    np.testing.assert_allclose(found, x[:, :3].mean(1), rtol=1e-6)

@@ -46,8 +46,9 @@ class EncoderBlock(BaseBlock):
         (B, L, D), or a tuple of it, the scores, (B, N, L, S), and the projections, as asked for.
 
     Raises:
-        ValueError: for a sub-layer of another name, and an `attention` of other heads; at build,
-            if D is no multiple of `num_heads`.
+        ValueError: for a sub-layer of another name, a part that is no layer, and an `attention`
+            of other heads; at build, if D is no multiple of `num_heads`, and for a
+            `feed_forward` of another width.
     """
 
     def __init__(
@@ -63,6 +64,9 @@ class EncoderBlock(BaseBlock):
         **kwargs,
     ):
         super().__init__(*args, **kwargs)
+        for part, layer in (("feed_forward", feed_forward), ("norm", norm)):
+            if not isinstance(layer, keras.layers.Layer | None):
+                raise ValueError(f"{part}={layer!r} must be a layer, or None.")
         norm = norm and keras.saving.serialize_keras_object(norm)
         self.keep(locals() | {"shared_parts": [*(shared_parts or ())]})
         for name in dropout_after:
@@ -95,7 +99,9 @@ class EncoderBlock(BaseBlock):
         if self.norm is None:
             return super()._norm(name)
         config = self.norm["config"] | {"name": name}
-        return keras.saving.deserialize_keras_object(self.norm | {"config": config})
+        norm = keras.saving.deserialize_keras_object(self.norm | {"config": config})
+        norm.supports_masking = True  # of positions, which it leaves where they are
+        return norm
 
     def _output_initializer(self):
         return self.output_initializer and self.output_initializer.clone()
@@ -114,6 +120,12 @@ class EncoderBlock(BaseBlock):
         for part in (self.feed_forward, self.attention_norm, self.feed_forward_norm):
             if not part.built:
                 part.build(inputs_shape)
+        width = self.feed_forward.compute_output_shape(inputs_shape)[-1]
+        if width != inputs_shape[-1]:
+            raise ValueError(
+                f"feed_forward has the width {width}, but must have that of the inputs, "
+                f"{inputs_shape[-1]}."
+            )
 
     def share(self, block, part):
         """Share the "attention" or "feed_forward" of another block, and its layer norm.
