@@ -102,7 +102,7 @@ def read_labels():
     if not FLAGS.teacher_dir:
         raise InputError(f"--label={FLAGS.label} needs the --teacher_dir that says the label.")
     kind = pipelines.read_kind(FLAGS.teacher_dir)
-    if kind is not CLASSIFIER:
+    if kind != CLASSIFIER:
         raise InputError(
             f"--teacher_dir={FLAGS.teacher_dir} holds the kind {kind}; labels are a classifier's."
         )

@@ -9,6 +9,7 @@ from tfnlp import configs
 from tfnlp.checkpoints.checkpoint_map import MAPS
 from tfnlp.configs import config_by_name
 from tfnlp.families import FAMILIES, MODEL_TYPES, family_of
+from tfnlp.utils.errors import InputError
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -50,8 +51,9 @@ def test_all_parts_of_a_family_are_there(name):
         assert family_of(config) is family and config.model_type in family.maps
 
 
-def test_a_child_of_a_config_is_of_its_family():
+def test_a_child_of_a_config_is_of_no_family():
     class Narrow(configs.BertConfig):
         pass
 
-    assert family_of(Narrow(hidden_dim=12)).name == "bert"
+    with pytest.raises(InputError, match="Narrow is the config of no family"):
+        family_of(Narrow())

@@ -7,6 +7,8 @@ they are asked for, so that a run loads its own family alone.
 import dataclasses
 import pkgutil
 
+from tfnlp.utils.errors import InputError
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Family:
@@ -275,6 +277,13 @@ MODEL_TYPES = {model_type: family for family in _FAMILIES for model_type in fami
 
 
 def family_of(config):
-    """Return the `Family` of a config, or of the class that its class is a child of."""
-    by_class = {family.config.partition(":")[2]: family for family in _FAMILIES}
-    return next(by_class[c.__name__] for c in type(config).__mro__ if c.__name__ in by_class)
+    """Return the `Family` of a config.
+
+    Raises:
+        InputError: if its class is that of no family, such as a child of one.
+    """
+    name = type(config).__name__
+    for family in _FAMILIES:
+        if family.config.endswith(f":{name}"):
+            return family
+    raise InputError(f"{name} is the config of no family; give one of tfnlp.configs.")

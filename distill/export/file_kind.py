@@ -1,6 +1,5 @@
 """Kind of the file that a model is exported to."""
 
-from tfnlp.models import reads_choices
 from tfnlp.pipelines.keras_backend import POOLINGS
 from tfnlp.tasks.kinds import kind_of
 from tfnlp.utils.errors import InputError, unknown_name
@@ -21,11 +20,6 @@ def kind_of_file(model, pooling=None):
             "build one and set its weights, or give yours to its own `export(path, 'litert')`."
         )
     kind = kind_of(model, pooling)
-    if pooling and (reads_choices(model) or "sequence_output" not in model.output):
-        raise InputError(
-            f"pooling={pooling!r} needs the states of one text, which the head {model.head!r} has "
-            "not; load the model without a head."
-        )
     surplus = sorted(set(model.input) - {"token_ids", "segment_ids", "padding_mask"})
     if surplus:
         raise InputError(

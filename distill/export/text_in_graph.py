@@ -22,7 +22,7 @@ BYTES_IN_A_WORD = 300
 def check_text_input(kind, tokenizer, fixed_lengths, pairs=False):
     """Raise an InputError if a file cannot take strings."""
     for refused, reason in (
-        (kind is not CLASSIFIER, f"is for classifiers, and the file is a {kind}'s"),
+        (kind != CLASSIFIER, f"is for classifiers, and the file is a {kind}'s"),
         (not isinstance(tokenizer, WordPieceTokenizer), "needs WordPiece"),
         (tokenizer.added_tokens, "has no added tokens, and the tokenizer has"),
         (fixed_lengths, "has no fixed lengths"),

@@ -204,7 +204,7 @@ def check_labels(labels, classes):
 
 def check_threshold(threshold, kind):
     """Raise an InputError for a threshold that is no probability, or not of a classifier."""
-    if threshold is not None and (kind is not CLASSIFIER or not 0 <= threshold <= 1):
+    if threshold is not None and (kind != CLASSIFIER or not 0 <= threshold <= 1):
         raise InputError(
             f"score_threshold={threshold} must be a probability of a classifier, and the file is "
             f"of the kind {kind}."

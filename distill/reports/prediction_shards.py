@@ -51,7 +51,7 @@ class Predictor:
         Whether a tagger's file has tags is read from all of it, if `columns` does not say.
         """
         unit = "lines"
-        if self.task.kind is TAGGER and self.task.is_tagged(path, self.columns):
+        if self.task.kind == TAGGER and self.task.is_tagged(path, self.columns):
             if path.suffix.lower() in ROWS:
                 return [FileRange(path, "files")]  # whose lines are words, not rows
             unit = "blank_lines"
@@ -60,7 +60,7 @@ class Predictor:
     def read(self, path, unit):
         """Return the `Inputs` of a file that holds a range with this `unit`."""
         columns = self.columns
-        if self.task.kind is TAGGER:
+        if self.task.kind == TAGGER:
             columns = dataclasses.replace(columns, tagged=unit != "lines")
         return self.task.read(path, columns)
 

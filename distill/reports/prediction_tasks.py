@@ -49,7 +49,7 @@ class PredictionTask:
         self.settings = settings or {}
         self.positive_label = positive_label
         if positive_label is not None:
-            if self.kind is not kinds.CLASSIFIER:
+            if self.kind != kinds.CLASSIFIER:
                 raise InputError(
                     f"positive_label={positive_label} is for a classifier, but the model is of "
                     f"the kind {self.kind}; leave it out."

@@ -93,7 +93,7 @@ def check_kind(path, settings, wanted=None):
     if "kind" not in settings:
         raise InputError(f"{path} does not say what it is for; export it again.")
     kind = KINDS.get(settings["kind"])
-    if kind is None or (kind is not wanted if wanted else not kind.reads_ids):
+    if kind is None or (kind != wanted if wanted else not kind.reads_ids):
         runner = f"distill.runtime.{kind.runner}" if kind else "a newer version"
         raise InputError(f"{path} is of the kind {settings['kind']}; use {runner}.")
     return kind

@@ -69,7 +69,7 @@ class _GenerationFile:
         longest = self.settings["max_new_tokens"]
         max_new_tokens = longest if max_new_tokens is None else max_new_tokens
         check_at_least(1, max_new_tokens=max_new_tokens)
-        if beams == 1 and self.kind is GENERATOR:
+        if beams == 1 and self.kind == GENERATOR:
             longest = self.max_length
         if max_new_tokens > longest:
             raise InputError(

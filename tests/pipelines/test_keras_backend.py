@@ -39,3 +39,8 @@ def test_a_text_without_a_token_has_the_vector_0(pooling):
     backend = KerasBackend(build_model(config), tokenizer, pooling=pooling)
     rows = Embedder(backend).embed(["", "a film"])
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), [0, 1], atol=1e-6)
+
+
+def test_texts_to_choose_from_have_no_vector(one_layer, tokenizer):
+    with pytest.raises(InputError, match="pooling='mean' needs the states of one text"):
+        KerasBackend(build_model(one_layer, "chooser"), tokenizer, pooling="mean")

@@ -35,7 +35,7 @@ def test_a_file_of_pairs_is_exported_and_measured(run, tiny_config, tokenizer, t
     data.write_text("sentence\tother\na fine film\tdull\nfilm\tnot dull\nthe plot\tfilm\n")
     out, files = f"--output_dir={tmp_path}", f"--model_dir={tmp_path / 'pairs'}"
     done = run("export_tflite", f"--model_dir={tmp_path / 'encoder'}", out, status=2)
-    assert "or give --pooling, such as --pooling='mean', for vectors." in done.stderr
+    assert "or give --pooling, such as --pooling='mean', for vectors" in done.stderr
     check = [f"--check_text={data}", "--check_pair_column=other", "--check_count=2"]
     done = run("export_tflite", files, out, "--quantization=float32", *check)
     assert "On 2 texts, compared with float32 Keras: the same label in 100.00%." in done.stderr

@@ -2,6 +2,7 @@
 
 import ast
 import pathlib
+import pickle
 
 import pytest
 
@@ -65,3 +66,10 @@ def test_a_head_and_its_classes_say_the_kind(head, classes, pooled, kind):
 def test_a_head_without_answers_is_named(head):
     with pytest.raises(InputError, match=f"head {head!r} gives no answers"):
         kind_of_head(head)
+
+
+def test_a_kind_is_its_name_also_in_another_process():
+    tagger = KINDS["tagger"]
+    assert tagger == "tagger" and tagger in PIPELINES and f"{tagger}" == "tagger"
+    again = pickle.loads(pickle.dumps(tagger))
+    assert again == tagger != KINDS["classifier"]

@@ -163,8 +163,8 @@ def masked_mean(inputs, padding_mask=None):
             zeros.
     """
     x = ops.cast(inputs, "float32")
-    if padding_mask is None:
-        return ops.mean(x, axis=1)
-    # Not `[..., None]`, which TFLite lacks for an unknown length.
-    real = ops.expand_dims(ops.cast(padding_mask, "float32"), -1)  # (B, L, 1)
+    real = ops.ones_like(x[:, :, :1])
+    if padding_mask is not None:
+        # Not `[..., None]`, which TFLite lacks for an unknown length.
+        real = ops.expand_dims(ops.cast(padding_mask, "float32"), -1)  # (B, L, 1)
     return ops.sum(x * real, axis=1) / ops.maximum(ops.sum(real, axis=1), 1)

@@ -77,8 +77,8 @@ def _masked_tokens(text, num_classes):
 
 
 def _masked_tokens_and_pairs(text, num_classes):
-    pairs = heads.compare_texts(text.config, text.pooled)
-    return _masked_tokens(text, num_classes) | {"pair_logits": pairs}
+    tokens = _masked_tokens(text, num_classes)  # first, as the order decides what seeds draw
+    return tokens | {"pair_logits": heads.compare_texts(text.config, text.pooled)}
 
 
 def _next_tokens(text, num_classes):

@@ -14,7 +14,7 @@ from tfnlp.functional.masks import masked_mean
 from tfnlp.knowledge import load_entity_tokenizer
 from tfnlp.models import check_vocabulary, num_classes, reads_choices
 from tfnlp.pipelines.pipeline import pipeline_of
-from tfnlp.tasks.kinds import kind_of, kind_of_head
+from tfnlp.tasks.kinds import TASK_HEADS, kind_of, kind_of_head
 from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.inference import predictor
 from tfnlp.utils.errors import InputError, unknown_name
@@ -123,8 +123,10 @@ def read_kind(folder):
     Raises:
         InputError: if its head has no task.
     """
-    labels = read_labels(folder)
-    try:
-        return kind_of_head(read_head(folder), None if labels is None else len(labels))
-    except InputError as e:
-        raise InputError(f"{folder}: {e}") from None
+    head, labels = read_head(folder), read_labels(folder)
+    if head not in TASK_HEADS:
+        raise InputError(
+            f"{folder} holds a model with the head {head!r}, which gives no answers to texts; "
+            f"fine-tune it first, to one of {', '.join(TASK_HEADS)}."
+        )
+    return kind_of_head(head, None if labels is None else len(labels))

@@ -46,6 +46,13 @@ class Kind:
     def __str__(self):
         return self.name
 
+    # A kind is its name, also after it was pickled.
+    def __eq__(self, other):
+        return self.name == str(other)
+
+    def __hash__(self):
+        return hash(self.name)
+
 
 CLASSIFIER = Kind(
     "classifier",
@@ -128,6 +135,11 @@ def kind_of(model, pooling=None):
     Raises:
         InputError: if such models give no answers to texts.
     """
+    if pooling and model.head in (CHOOSER.head, "permutation_lm"):
+        raise InputError(
+            f"pooling={pooling!r} needs the states of one text, which the head {model.head!r} has "
+            "not; load the model without a head."
+        )
     logits = model.output.get("logits")
     return kind_of_head(model.head, None if logits is None else logits.shape[-1], bool(pooling))
 
@@ -148,7 +160,8 @@ def kind_of_head(head, num_classes=None, pooled=False):
     if head not in TASK_HEADS:
         raise InputError(
             f"A model with the head {head!r} gives no answers to texts; fine-tune it to one of "
-            f"{', '.join(TASK_HEADS)}, or give `pooling`, such as pooling='mean', for vectors."
+            f"{', '.join(TASK_HEADS)}, or give `pooling`, such as pooling='mean', for vectors; "
+            "export_generator and export_translator take models that write texts."
         )
     kinds = [kind for kind in TEXT_KINDS if kind.head == head]
     return next((kind for kind in kinds if kind.num_classes == num_classes), kinds[0])

@@ -140,7 +140,7 @@ def kind_for(family):
     WordPiece works with any family. It also replaces the original kinds of GPT and Transformer-XL,
     which tfnlp lacks.
     """
-    return MODEL_TYPES[family].tokenizer or "wordpiece"
+    return getattr(MODEL_TYPES.get(family), "tokenizer", None) or "wordpiece"
 
 
 def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=None):

@@ -25,8 +25,9 @@ class EncoderBlock(BaseBlock):
         attention: the attention layer, such as a `DisentangledAttention` of `num_heads`;
             multi-head attention if None. Options of kernels and biases are not for it.
         feed_forward: the layer in place of a `FeedForward` of `intermediate_dim`, (B, L, D) to
-            (B, L, D). Options of kernels and biases are not for it.
-        norm: a layer of which each sub-layer has a copy as its norm, such as a
+            (B, L, D), of this block alone (see `share`). Options of kernels, biases and dropout
+            are not for it.
+        norm: a layer of which each sub-layer has a new copy as its norm, such as a
             `keras.layers.RMSNormalization`; `LayerNormalization` if None.
         feed_forward_dropout: applied between the two layers of the feed-forward network.
         output_initializer: for the kernels that write to the residual stream, which GPT-2
@@ -38,7 +39,7 @@ class EncoderBlock(BaseBlock):
         inputs: (B, L, D).
         attention_mask, use_causal_mask, return_attention_scores, return_projections: as in
             `MultiHeadAttention`.
-        attention_arguments: a dict of further tensors that `attention`, passed on as
+        attention_arguments: a dict of further tensors that `attention` takes, passed on as
             they are; with `norm_first` those that it names in `STATES` are normalised before.
         value: (B, S, D), the states to attend to; the inputs if None.
 
@@ -98,7 +99,8 @@ class EncoderBlock(BaseBlock):
     def _norm(self, name):
         if self.norm is None:
             return super()._norm(name)
-        config = self.norm["config"] | {"name": name}
+        policy = keras.dtype_policies.serialize(self.dtype_policy)
+        config = self.norm["config"] | {"name": name, "dtype": policy}
         norm = keras.saving.deserialize_keras_object(self.norm | {"config": config})
         norm.supports_masking = True  # of positions, which it leaves where they are
         return norm
