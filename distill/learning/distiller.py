@@ -5,6 +5,7 @@ from keras import ops
 
 from distill.learning.teacher_outputs import output_key
 from distill.learning.terms import at_step, pick_output
+from tfnlp.tasks.kinds import kind_of_task
 from tfnlp.training.trainer import Trainer, batch_rows
 from tfnlp.utils.errors import InputError
 
@@ -44,6 +45,7 @@ class Distiller(Trainer):
                 "learn; give a term or a weight above 0."
             )
         self.student, self.task, self.terms = student, task, terms
+        self.kind = kind_of_task(task)
         self.hard_label_weight = hard_label_weight
         # Trainable projections of the terms, each once, so that Keras tracks them.
         projections = {id(term.projection): term.projection for term in terms if term.projection}
@@ -65,7 +67,7 @@ class Distiller(Trainer):
         # All parts are means over examples, so that their sum is the mean of the whole.
         count, loss = batch_rows(x), ops.zeros(())
         if self.task is not None:
-            outputs = {key: pick_output(y_pred, key) for key in self.task.kind.reads}
+            outputs = {key: pick_output(y_pred, key) for key in self.kind.reads}
             part = self.task.loss(labels, outputs, sample_weight)
             self.track(self.hard_label_tracker, part, count, training)
             # A loss of weight 0 must not reach the gradients: these would be 0 instead of None,
@@ -91,7 +93,7 @@ class Distiller(Trainer):
         for term in self.terms:
             output, index = term.teacher
             value = y[output_key(output, index)]
-            if by_choice and output not in self.task.kind.reads:
+            if by_choice and output not in self.kind.reads:
                 shape = ops.shape(value)  # (B, choices, ...), of B * choices texts
                 value = ops.reshape(value, (shape[0] * shape[1], *shape[2:]))
             if index is None:

@@ -26,7 +26,7 @@ from distill.learning.distances import (
 from distill.learning.layer_map import resolve_layer_map
 from distill.learning.terms import Term, read_tensor
 from tfnlp.functional.links import LINKS
-from tfnlp.tasks.kinds import CLASSIFIER
+from tfnlp.tasks.kinds import kind_of_task
 from tfnlp.utils.errors import InputError, unknown_name
 
 
@@ -243,7 +243,7 @@ def soft_label_terms(task=None, temperature=2.0, weight=1.0):
         temperature: T, above 0, or a schedule.
         weight: of all together, or a schedule.
     """
-    kind = CLASSIFIER if task is None else task.kind
+    kind = kind_of_task(task)
     distance, weight = link_divergence(LINKS[kind.link]), _scaled(weight, 1 / len(kind.reads))
     options = {"name": "soft_label", "at_labels": True}
     return [Term(x, x, distance, weight, temperature, **options) for x in kind.reads]

@@ -11,7 +11,7 @@ from distill.reports.prediction_tasks import TASKS
 from tfnlp import tasks
 from tfnlp.functional.links import LINKS
 from tfnlp.pipelines import PIPELINES
-from tfnlp.tasks.kinds import KINDS, TASK_HEADS, TEXT_KINDS, kind_of_head
+from tfnlp.tasks.kinds import KINDS, TASK_HEADS, TEXT_KINDS, kind_of_head, kind_of_task
 from tfnlp.utils.errors import InputError
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -73,3 +73,12 @@ def test_a_kind_is_its_name_also_in_another_process():
     assert tagger == "tagger" and tagger in PIPELINES and f"{tagger}" == "tagger"
     again = pickle.loads(pickle.dumps(tagger))
     assert again == tagger != KINDS["classifier"]
+
+
+def test_a_task_without_a_kind_is_named():
+    class Mine(tasks.Classification):
+        kind = None
+
+    assert kind_of_task(None) == "classifier"
+    with pytest.raises(InputError, match="Mine has no `kind`; give one of"):
+        kind_of_task(Mine(["a", "b"]))

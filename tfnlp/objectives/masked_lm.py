@@ -53,7 +53,6 @@ class MaskedLM(Objective):
 
     head: ClassVar[str] = "masked_lm"
     num_classes: ClassVar[None] = None
-    outputs: ClassVar[tuple] = ("logits",)
     loss_name: ClassVar[str] = "masked_lm_loss"
 
     def check(self, config, tokenizer):

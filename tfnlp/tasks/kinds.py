@@ -129,6 +129,21 @@ TASK_HEADS = tuple(dict.fromkeys(kind.head for kind in TEXT_KINDS if kind.head))
 KINDS = {kind.name: kind for kind in (*TEXT_KINDS, STRING_CLASSIFIER, GENERATOR, TRANSLATOR)}
 
 
+def kind_of_task(task):
+    """Return the `Kind` of a task; one of classes for None and for an objective, of tokens.
+
+    Raises:
+        InputError: for a task that does not say its own.
+    """
+    kind = getattr(task, "kind", CLASSIFIER)
+    if not isinstance(kind, Kind):
+        raise InputError(
+            f"{type(task).__name__} has no `kind`; give one of tfnlp.tasks.kinds, such as "
+            "CLASSIFIER, which says the model's head and outputs."
+        )
+    return kind
+
+
 def kind_of(model, pooling=None):
     """Return the `Kind` of a model, by its head; of vectors with a `pooling` of its states.
 

@@ -5,12 +5,11 @@ import tensorflow as tf
 from keras import ops
 from keras.src.trainers.data_adapters.data_adapter_utils import unpack_x_y_sample_weight
 
-from tfnlp.tasks.kinds import Kind
+from tfnlp.tasks.kinds import kind_of_task
 from tfnlp.training.accumulation import accumulated_gradients
 from tfnlp.training.non_finite_steps import FiniteMean, SkipsNonFiniteSteps
 from tfnlp.training.shared_traces import shared_traces
 from tfnlp.training.workers import several_workers
-from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import computes_part, entry_count, mean_over_replicas, with_entries
 
 
@@ -132,14 +131,10 @@ class FineTuner(Trainer):
     task_loss = "loss"
 
     def __init__(self, model, task, regularizer=None, **kwargs):
-        if not isinstance(getattr(task, "kind", None), Kind):
-            raise InputError(
-                f"{type(task).__name__} has no `kind`; give one of "
-                "tfnlp.tasks.kinds, such as CLASSIFIER, which says the model's head and outputs."
-            )
         super().__init__(**kwargs)
         self.model = model
         self.task = task
+        self.kind = kind_of_task(task)
         self.regularizer = regularizer
         # Tracked, so that a resumed run draws the same numbers as an uninterrupted one.
         self.regularizer_seed = getattr(regularizer, "seed_generator", None)
@@ -151,7 +146,7 @@ class FineTuner(Trainer):
         if training and self.regularizer is not None:
             self.regularizer.keep_draws()
         outputs = self.model(inputs, training=training)
-        return {key: outputs[key] for key in self.task.kind.reads}
+        return {key: outputs[key] for key in self.kind.reads}
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         loss = self.task.loss(y, y_pred, sample_weight)
