@@ -9,7 +9,6 @@ from distill.compression.calibration import calibrate, check_calibration, in_col
 from distill.compression.file_quantization import check_quantization
 from distill.export.conversion import check_computes_in_float32, convert_text_model
 from distill.export.fidelity import compare, describe, float_reference, warn
-from distill.export.file_kind import kind_of_file
 from distill.export.length_signatures import check_lengths, check_range
 from distill.export.mediapipe import (
     ONE_SIGNATURE,
@@ -25,7 +24,7 @@ from distill.runtime import StringClassifier, load_runner
 from distill.runtime.associated_files import LABELS_FILE, SENTENCEPIECE_FILE
 from tfnlp.models import check_vocabulary, num_classes
 from tfnlp.quantization.fake_quantization import converting, in_float
-from tfnlp.tasks.kinds import CLASSIFIER
+from tfnlp.tasks.kinds import CLASSIFIER, kind_of
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import atomic_replace
 
@@ -83,6 +82,28 @@ def export_tflite(model, path, tokenizer, labels=None, options=None, task_settin
             check = file.compare(temporary)
             temporary.write_bytes(file.complete(content, check))
     return file.differences()
+
+
+def kind_of_file(model, pooling=None):
+    """Return the `Kind` of the file that a model is exported to.
+
+    Raises:
+        InputError: if the model cannot be exported, or the pooling is unknown.
+    """
+    if getattr(model, "text_config", None) is None:
+        raise InputError(
+            "export_tflite needs a model of tfnlp.models.build_model or "
+            f"tfnlp.checkpoints.load_model; this {type(model).__name__} has no text_config, so "
+            "build one and set its weights, or give yours to its own `export(path, 'litert')`."
+        )
+    kind = kind_of(model, pooling)
+    surplus = sorted(set(model.input) - {"token_ids", "segment_ids", "padding_mask"})
+    if surplus:
+        raise InputError(
+            f"{model.name} has the inputs {', '.join(surplus)} too, which a file has not; give "
+            "one that reads no entities and no characters, or build it without memory=True."
+        )
+    return kind
 
 
 class _TextFile:

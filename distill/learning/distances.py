@@ -9,7 +9,7 @@ softened logits take a `temperature` too.
 from keras import ops
 
 from tfnlp.functional.attention_heads import join_heads, scaled, split_heads
-from tfnlp.functional.links import kl_divergence
+from tfnlp.functional.links import IDENTITY, kl_divergence
 from tfnlp.functional.masks import MASKED
 from tfnlp.layers import LastState
 
@@ -28,7 +28,7 @@ def link_divergence(link):
 def squared_error(teacher, student, padding_mask):
     """Compute the mean squared difference of vectors (..., D), as (...)."""
     _check_size(teacher, student)
-    return ops.mean(ops.square(teacher - student), axis=-1)
+    return IDENTITY.divergence(teacher, student)
 
 
 def cosine_distance(teacher, student, padding_mask):

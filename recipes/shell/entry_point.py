@@ -106,7 +106,8 @@ def exhaustion(error):
             return full_disk(reason)
     of_memory = type(error).__name__ in ("MemoryError", "ResourceExhaustedError")
     if not of_memory and getattr(error, "errno", None) != errno.ENOMEM:
-        cause = error.__cause__ or error.__context__
+        context = None if error.__suppress_context__ else error.__context__
+        cause = error.__cause__ or context
         return cause and exhaustion(cause)
     names = [f"`{name}`" for name in ("batch_size", "max_length") if name in FLAGS]
     message = f"Memory ran out; lower {' or '.join([*names, 'what else runs here'])}."

@@ -30,10 +30,9 @@ class _Sizes(collections.UserDict):
     """Configs by name, each built when it is asked for."""
 
     def __getitem__(self, name):
-        family, shape = self.data[name]
-        fields = shape[-1] if shape and isinstance(shape[-1], dict) else {}
-        sizes = dict(zip(_SHAPE, (x for x in shape if x is not fields), strict=False))
-        return family.load("config")(**sizes | fields)
+        family, (*shape,) = self.data[name]
+        fields = shape.pop() if shape and isinstance(shape[-1], dict) else {}
+        return family.load("config")(**dict(zip(_SHAPE, shape, strict=False)) | fields)
 
 
 SIZES = _Sizes(

@@ -28,6 +28,11 @@ class Encoded:
     options: BuildOptions
 
     @property
+    def encoder(self):
+        """The model from inputs to the last states."""
+        return keras.Model(self.inputs, self.states)
+
+    @property
     def states(self):
         """The last states (B, L, D)."""
         return self.outputs["sequence_output"]
@@ -69,7 +74,7 @@ def _both_directions(text, num_classes):
 
 def _masked_tokens(text, num_classes):
     config, x = text.config, text.states
-    encoder = keras.Model(text.inputs, x)
+    encoder = text.encoder
     if config.enhanced_mask_decoder:
         states = text.outputs["hidden_states"]
         x = models.deberta.decode_masks(config, encoder, text.inputs, states, text.options)
@@ -91,7 +96,7 @@ def _permuted_tokens(text, num_classes):
 
 def _tokens(text, use_bias):
     config, x = text.config, text.states
-    embeddings = keras.Model(text.inputs, x).get_layer("embeddings")
+    embeddings = text.encoder.get_layer("embeddings")
     if config.adaptive_softmax:
         return {"logits": heads.adaptive_lm(config, embeddings, x)}
     return {"logits": heads.lm(config, embeddings, x, use_bias)}

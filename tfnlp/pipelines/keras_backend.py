@@ -17,11 +17,10 @@ from tfnlp.pipelines.pipeline import pipeline_of
 from tfnlp.tasks.kinds import TASK_HEADS, kind_of, kind_of_head
 from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.inference import predictor
-from tfnlp.utils.errors import InputError, unknown_name
+from tfnlp.utils.errors import InputError
 
 # Default maximum length; longer inputs are read in windows, or truncated.
 LONGEST = 512
-POOLINGS = ("mean", "first")
 
 
 class KerasBackend:
@@ -47,8 +46,6 @@ class KerasBackend:
         self, model, tokenizer, labels=None, settings=None, *, batch_size=32, pooling=None
     ):
         check_vocabulary(tokenizer, model)
-        if pooling not in (None, *POOLINGS):
-            raise unknown_name("pooling", pooling, POOLINGS)
         self.kind = kind_of(model, pooling)
         self.tokenizer = tokenizer
         self.labels = labels
@@ -93,7 +90,7 @@ def file_outputs(kind, outputs, padding_mask=None, pooling=None):
         kind: the `tfnlp.tasks.kinds.Kind` of the model.
         outputs: {name: values (B, ...)}.
         padding_mask: (B, L), 0 at padding; None without any.
-        pooling: of `POOLINGS`, for vectors of texts, of length 1; or None.
+        pooling: of `tfnlp.tasks.kinds.POOLINGS`, for vectors of texts, of length 1; or None.
     """
     if pooling is not None:
         states = outputs["sequence_output"]

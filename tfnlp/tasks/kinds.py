@@ -5,7 +5,7 @@ Needs neither TensorFlow nor Keras, as it is read on devices too.
 
 import dataclasses
 
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import InputError, unknown_name
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -126,6 +126,7 @@ TRANSLATOR = Kind("translator", "sequence_to_sequence", "softmax", "Translator",
 # Those that a model of texts is exported to, and a pipeline runs.
 TEXT_KINDS = (CLASSIFIER, SCORER, CHOOSER, TAGGER, ANSWERER, EMBEDDER)
 TASK_HEADS = tuple(dict.fromkeys(kind.head for kind in TEXT_KINDS if kind.head))
+POOLINGS = ("mean", "first")  # of a text's states, to the vector of an embedder
 KINDS = {kind.name: kind for kind in (*TEXT_KINDS, STRING_CLASSIFIER, GENERATOR, TRANSLATOR)}
 
 
@@ -148,8 +149,10 @@ def kind_of(model, pooling=None):
     """Return the `Kind` of a model, by its head; of vectors with a `pooling` of its states.
 
     Raises:
-        InputError: if such models give no answers to texts.
+        InputError: if such models give no answers to texts, and for an unknown pooling.
     """
+    if pooling not in (None, *POOLINGS):
+        raise unknown_name("pooling", pooling, POOLINGS)
     if pooling and model.head in (CHOOSER.head, "permutation_lm"):
         raise InputError(
             f"pooling={pooling!r} needs the states of one text, which the head {model.head!r} has "

@@ -85,7 +85,9 @@ def test_ended_memory_and_a_full_disk_are_one_sentence(monkeypatch, capsys):
     for error in (MemoryError("4 MiB"), oom, behind, OSError(errno.ENOMEM, "no memory")):
         assert "Memory ran out; lower" in fails(error)
     end = tf.errors.OutOfRangeError(None, None, "End of sequence")  # of the data, say
-    for error in (end, PermissionError(errno.EACCES, "not yours")):
+    told = ValueError("a fault of its own")  # raised `from None`
+    told.__context__, told.__suppress_context__ = MemoryError("4 MiB"), True
+    for error in (end, PermissionError(errno.EACCES, "not yours"), told):
         with pytest.raises(type(error)):
             fails(error)
 

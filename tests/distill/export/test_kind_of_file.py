@@ -3,7 +3,7 @@
 import keras
 import pytest
 
-from distill.export.file_kind import kind_of_file
+from distill.export.tflite import kind_of_file
 from tfnlp.layers import TextEmbedding
 from tfnlp.models import ElmoConfig, TransformerXLConfig, build_model
 from tfnlp.utils.errors import InputError
