@@ -74,7 +74,7 @@ def make_turns():
     from tfnlp.tasks import Classification
     from tfnlp.text import Encodings, LengthBatches
     from tfnlp.training import FineTuner, TrainingConfig, optimizer_of
-    from tfnlp.training.inference import input_signature
+    from tfnlp.training.run.inference import input_signature
 
     config = BertConfig(num_layers=6, hidden_dim=384, intermediate_dim=1536)
     outputs = dict.fromkeys(("hidden_states", "attention_scores", "attention_projections"), True)

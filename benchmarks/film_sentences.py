@@ -28,7 +28,7 @@ flags.mark_flag_as_required("output")
 
 
 def main():
-    from tfnlp.text.readers import read_columns
+    from tfnlp.text.reading.readers import read_columns
     from tfnlp.utils.errors import InputError
     from tfnlp.utils.files import write_text
 

@@ -182,8 +182,8 @@ def train_tfnlp(
     import keras
 
     from tfnlp.training import FineTuner, RunFolder, fit
-    from tfnlp.training.inference import predictor
-    from tfnlp.training.optimizer import optimizer_of
+    from tfnlp.training.run.inference import predictor
+    from tfnlp.training.step.optimizer import optimizer_of
 
     keras.backend.clear_session()
     keras.utils.set_random_seed(FLAGS.seed)

@@ -86,7 +86,7 @@ def measured(steps):
 
 def tfnlp_step(model, prompts, beams):
     from tfnlp.generation import Beam, Constraints, Generator, Greedy
-    from tfnlp.text.wordpiece import WordPieceTokenizer
+    from tfnlp.text.tokenizers.wordpiece import WordPieceTokenizer
 
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *map(str, range(VOCABULARY - 4))]
     generator = Generator(

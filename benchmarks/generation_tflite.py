@@ -102,7 +102,7 @@ def written(folder, name, model, endpoints, quantization):
 def cases_of(name, decoder, start, steps):
     """Return {name: function} for both searches: ms to the first token, and per further token."""
     from distill.runtime.numpy_search import beam_search, greedy
-    from tfnlp.utils.generation_settings import Beam
+    from tfnlp.generation.generation_settings import Beam
 
     def timed(search):
         def run():

@@ -70,7 +70,7 @@ def agreements(model, tokenizer, labels, folder, texts, quantizations, max_lengt
     from distill.export.tflite import export_tflite
     from distill.runtime import TextClassifier
     from tfnlp.text import LengthBatches
-    from tfnlp.training.inference import predict_batches
+    from tfnlp.training.run.inference import predict_batches
 
     encodings = tokenizer.encode(texts, max_length=max_length)
     logits = predict_batches(model, LengthBatches(encodings, 32))["logits"]

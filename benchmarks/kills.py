@@ -68,7 +68,7 @@ def kill_after(step, delay):
 
     If a resumed training is already past that step, the kill follows its first step.
     """
-    from tfnlp.training.resumable_fit import RunRecorder
+    from tfnlp.training.run.resumable_fit import RunRecorder
 
     original, killing = RunRecorder.on_train_batch_end, []
 

@@ -40,7 +40,7 @@ def main():
     from distill.runtime import TextClassifier
     from tfnlp.checkpoints import load_model, read_labels
     from tfnlp.text import LengthBatches, WordPieceTokenizer, read_examples
-    from tfnlp.training.inference import predict_batches
+    from tfnlp.training.run.inference import predict_batches
 
     texts = read_examples(FLAGS.input, FLAGS.text_column, label_column=None).texts
     done = subprocess.run(

@@ -213,8 +213,8 @@ def tfnlp_translation():
 
 
 def tfnlp_step(model, inputs, labels, **options):
+    from tfnlp.functional.weighted_losses import token_cross_entropy
     from tfnlp.training import make_optimizer
-    from tfnlp.weighted_losses import token_cross_entropy
 
     def loss(labels, logits):
         return token_cross_entropy(labels, logits, **options)

@@ -46,7 +46,7 @@ def effective_rank(model, batches):
     """Return that of the last states of all tokens but the first and last of each text."""
     import numpy as np
 
-    from tfnlp.training.inference import predict_batches
+    from tfnlp.training.run.inference import predict_batches
 
     states = predict_batches(model, batches, ("sequence_output",))["sequence_output"]
     covariance = np.cov(np.concatenate([rows[1:-1] for rows in states]), rowvar=False)
@@ -58,7 +58,7 @@ def effective_rank(model, batches):
 def accuracies(model, task, batches, examples):
     """Train a classifier; return its accuracy on each of the labelled sets but the first."""
     from tfnlp.training import FineTuner, TrainingConfig, compile_model
-    from tfnlp.training.inference import evaluator
+    from tfnlp.training.run.inference import evaluator
 
     names = "epochs", "batch_size", "learning_rate"
     trainer = FineTuner(model, task)

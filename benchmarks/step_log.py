@@ -29,7 +29,7 @@ def make_batches():
     import numpy as np
 
     from tfnlp.text import LengthBatches
-    from tfnlp.text.tokenizer import Encoding
+    from tfnlp.text.tokenizers.tokenizer import Encoding
 
     rng = np.random.default_rng(0)
     count = FLAGS.steps * FLAGS.batch_size

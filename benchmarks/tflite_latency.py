@@ -75,8 +75,8 @@ def tflite_runner(folder):
     from distill.runtime import TextClassifier
     from tfnlp.models import BertConfig, build_model
     from tfnlp.text import WordPieceTokenizer
-    from tfnlp.text.tokenizer import Encoding
-    from tfnlp.text.wordpiece import FIRST_TOKENS
+    from tfnlp.text.tokenizers.tokenizer import Encoding
+    from tfnlp.text.tokenizers.wordpiece import FIRST_TOKENS
 
     config = BertConfig(num_layers=4, hidden_dim=312, intermediate_dim=1200)
     filler = [f"token{i:05d}" for i in range(config.vocabulary_size - len(FIRST_TOKENS))]

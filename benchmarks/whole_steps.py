@@ -120,7 +120,7 @@ def fine_tuning(length):
 def pretraining(length):
     from tfnlp.models import BertConfig, build_model
     from tfnlp.objectives import MaskedLM
-    from tfnlp.training.trainer import Pretrainer
+    from tfnlp.training.step.trainer import Pretrainer
 
     config = BertConfig(
         vocabulary_size=16_000, num_layers=4, hidden_dim=256, num_heads=4, intermediate_dim=1024

@@ -28,7 +28,7 @@ from recipes.shell import entry_point
 from recipes.shell.command_line import group, no_effect, read_numbers, refuse_without
 from tfnlp import checkpoints, text
 from tfnlp.tasks.kinds import ANSWERER, CLASSIFIER, TAGGER
-from tfnlp.text.readers import read_json_data
+from tfnlp.text.reading.readers import read_json_data
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable, read_json, write_text
 from tfnlp.utils.hub import find_folder

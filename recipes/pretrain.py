@@ -47,7 +47,7 @@ from recipes.shell.command_line import flag_text, group, no_effect, read_numbers
 from tfnlp import checkpoints, configs, objectives, training
 from tfnlp.corpora.shards import read_manifest
 from tfnlp.families import FAMILIES, family_of
-from tfnlp.training.published_settings import PRETRAINING
+from tfnlp.training.step.published_settings import PRETRAINING
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS

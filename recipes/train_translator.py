@@ -41,7 +41,7 @@ from recipes.flags import (
 from recipes.shell import entry_point
 from recipes.shell.command_line import group
 from tfnlp import configs, generation, tasks, training
-from tfnlp.training.training_config import TrainingConfig
+from tfnlp.training.run.training_config import TrainingConfig
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS

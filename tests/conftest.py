@@ -10,7 +10,7 @@ import pathlib
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-# Some virtual machines announce AMX but refuse it: see tfnlp/training/precision.py.
+# Some virtual machines announce AMX but refuse it: see tfnlp/training/step/precision.py.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 # Searches run for milliseconds here, but for seconds XLA would make them faster.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
@@ -39,7 +39,7 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 # The suite runs in two processes, a file in one of them: were a long file given out last, one
 # process would wait for the other.
 LONG = (
-    *("parity/test_dropout.py", "training/test_strategy.py", "parity/test_training.py"),
+    *("parity/test_dropout.py", "training/step/test_strategy.py", "parity/test_training.py"),
     *("recipes/", "distill/", "tasks/", "parity/test_families.py"),
 )
 

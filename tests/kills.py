@@ -8,7 +8,7 @@ import safetensors
 import tensorflow as tf
 
 from tfnlp.text import LengthBatches
-from tfnlp.training.run_folder import TIMES
+from tfnlp.training.run.run_folder import TIMES
 
 
 class Killed(Exception):

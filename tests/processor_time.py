@@ -5,13 +5,14 @@
 """
 
 import collections
+import contextlib
 import os
 import pathlib
-import resource
 import sys
 import time
 import xml.etree.ElementTree as ET
 
+import psutil
 import pytest
 
 # Seconds of processor time of a test, with all of the fixtures that it shares with others: one
@@ -29,8 +30,8 @@ CHAIN = (
     "tests/recipes/test_demo.py::test_every_step_runs_and_the_table_says_what_came_out",
     "tests/recipes/test_finetune_classifier.py::test_a_killed_run_resumes_to_the_same_weights[2]",
     "tests/training/test_half_precision.py::test_weights_move_as_in_float32[plain]",
-    "tests/training/test_pretraining.py::test_trains_logs_each_loss_and_saves_each_model",
-    "tests/training/test_translator_training.py::test_learns_and_reports[recurrent]",
+    "tests/training/experiments/test_pretraining.py::test_trains_logs_each_loss_and_saves_each_model",
+    "tests/training/experiments/test_translator_training.py::test_learns_and_reports[recurrent]",
 )
 
 
@@ -77,7 +78,7 @@ def pytest_runtest_teardown(item):
 
 
 class _Clock:
-    """Processor time since it was made, of this process and of those that it waited for."""
+    """Processor time since it was made, of this process and of those that it started."""
 
     def __init__(self):
         self.time, self.processor = time.perf_counter(), _processor_seconds()
@@ -94,8 +95,12 @@ _SHARED = {}  # seconds of each shared fixture
 
 
 def _processor_seconds():
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
+    process = psutil.Process()
+    seconds = 0.0
+    for each in (process, *process.children(recursive=True)):  # the server of recipes goes on
+        with contextlib.suppress(psutil.Error):
+            seconds += sum(each.cpu_times()[:4])  # its own, and those of what it waited for
+    return seconds
 
 
 def slow_tests(seconds):

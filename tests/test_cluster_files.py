@@ -8,7 +8,7 @@ import sys
 
 import yaml
 
-from tfnlp.utils.worker_cluster import read_cluster
+from tfnlp.training.step.worker_cluster import read_cluster
 
 ROOT = pathlib.Path(__file__).parents[1]
 CLUSTERS = ROOT / "docs" / "clusters"

@@ -16,4 +16,3 @@ from . import tasks as tasks
 from . import text as text
 from . import training as training
 from . import utils as utils
-from . import weighted_losses as weighted_losses

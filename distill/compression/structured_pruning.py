@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from distill.compression.rebuild import rebuild
 from tfnlp.models import config_of
-from tfnlp.training.finetuning import encode_batches
+from tfnlp.training.experiments.finetuning import encode_batches
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
 

@@ -8,8 +8,8 @@ import numpy as np
 import tokenizers
 
 from tfnlp.text import ByteLevelBpeTokenizer, UnigramTokenizer, WordPieceTokenizer
-from tfnlp.text.text_arguments import as_texts
-from tfnlp.text.wordpiece import MAX_CHARS_PER_WORD
+from tfnlp.text.reading.text_arguments import as_texts
+from tfnlp.text.tokenizers.wordpiece import MAX_CHARS_PER_WORD
 from tfnlp.utils.errors import InputError
 
 # Characters of any text, kept if the vocabulary has them.

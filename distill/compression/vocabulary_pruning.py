@@ -10,8 +10,8 @@ from distill.compression.token_selection import bpe_merges, engine_content, toke
 from tfnlp.models import RobertaConfig, check_vocabulary, config_of
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.text import ByteLevelBpeTokenizer, UnigramTokenizer, WordPieceTokenizer
-from tfnlp.text.tokenizer import Tokenizer
-from tfnlp.text.tokenizer_loading import tokenizer_statistics
+from tfnlp.text.tokenizers.tokenizer import Tokenizer
+from tfnlp.text.tokenizers.tokenizer_loading import tokenizer_statistics
 from tfnlp.utils.errors import InputError
 
 # Config fields that hold token ids.

@@ -16,7 +16,7 @@ import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 from tokenizers import pre_tokenizers
 
-from tfnlp.text.wordpiece import bert_normalizer
+from tfnlp.text.tokenizers.wordpiece import bert_normalizer
 
 # No version of Unicode has characters in planes 4 to 13.
 CODE_POINTS = [*range(0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0x110000)]

@@ -26,10 +26,10 @@ from tfnlp.generation import CausalDecoder, EncoderDecoderCache, Translator
 from tfnlp.generation.batched_search import find_end_token
 from tfnlp.generation.key_value_cache import Cached
 from tfnlp.models import check_vocabulary, config_of
-from tfnlp.objectives.special_token_template import SpecialTokenTemplate
+from tfnlp.objectives.batches.special_token_template import SpecialTokenTemplate
 from tfnlp.quantization.fake_quantization import in_float
 from tfnlp.tasks.kinds import GENERATOR, TRANSLATOR
-from tfnlp.text.marian import MarianTokenizer
+from tfnlp.text.tokenizers.marian import MarianTokenizer
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import atomic_replace
 

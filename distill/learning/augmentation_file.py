@@ -7,8 +7,8 @@ import pathlib
 
 from absl import logging
 
-from tfnlp.text.lines import read_lines
-from tfnlp.text.readers import format_of, read_columns, read_examples, read_header
+from tfnlp.text.reading.lines import read_lines
+from tfnlp.text.reading.readers import format_of, read_columns, read_examples, read_header
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import atomic_replace, file_hash, read_json, write_json, write_text
 from tfnlp.utils.shard_work import run_shards

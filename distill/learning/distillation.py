@@ -11,9 +11,9 @@ from distill.learning.teacher import Teacher, check_model
 from tfnlp.checkpoints import check_saves
 from tfnlp.models import check_lengths, check_vocabulary
 from tfnlp.plots import plot_curves
-from tfnlp.training.finetuning import FineTuning, check_varied, encode_splits
-from tfnlp.training.optimizer import compile_model
-from tfnlp.training.resumable_fit import fit
+from tfnlp.training.experiments.finetuning import FineTuning, check_varied, encode_splits
+from tfnlp.training.run.resumable_fit import fit
+from tfnlp.training.step.optimizer import compile_model
 from tfnlp.utils.errors import InputError
 
 

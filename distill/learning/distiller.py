@@ -6,7 +6,7 @@ from keras import ops
 from distill.learning.teacher_outputs import output_key
 from distill.learning.terms import at_step, pick_output
 from tfnlp.tasks.kinds import kind_of_task
-from tfnlp.training.trainer import Trainer, batch_rows
+from tfnlp.training.step.trainer import Trainer, batch_rows
 from tfnlp.utils.errors import InputError
 
 

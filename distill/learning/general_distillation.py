@@ -18,10 +18,10 @@ from tfnlp.models import check_lengths, check_vocabulary
 from tfnlp.objectives import MaskedBatches, Masking, predict_at_positions
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.text import Encodings, LengthBatches
-from tfnlp.training.experiment import Experiment
-from tfnlp.training.fingerprints import content_fingerprint
-from tfnlp.training.optimizer import compile_model
-from tfnlp.training.run_report import write_report
+from tfnlp.training.experiments.experiment import Experiment
+from tfnlp.training.run.fingerprints import content_fingerprint
+from tfnlp.training.run.run_report import write_report
+from tfnlp.training.step.optimizer import compile_model
 from tfnlp.utils.errors import InputError
 
 # Methods that learn the teacher's predictions for masked tokens.

@@ -14,9 +14,9 @@ from distill.learning.terms import check_terms, read_tensor
 from tfnlp.checkpoints import load_model, read_head, read_labels
 from tfnlp.models import MASKED_LMS, check_vocabulary, num_classes, token_axes
 from tfnlp.text import load_tokenizer
-from tfnlp.text.tokenizer import Tokenizer
-from tfnlp.training.finetuning import score_splits
-from tfnlp.training.fingerprints import model_fingerprint
+from tfnlp.text.tokenizers.tokenizer import Tokenizer
+from tfnlp.training.experiments.finetuning import score_splits
+from tfnlp.training.run.fingerprints import model_fingerprint
 from tfnlp.utils.errors import InputError
 
 

@@ -15,8 +15,8 @@ from distill.learning.terms import pick_output
 from tfnlp.checkpoints.tensors import write_tensors
 from tfnlp.models import check_lengths, reads_choices, token_axes
 from tfnlp.text import Encodings
-from tfnlp.training.fingerprints import content_fingerprint, model_fingerprint
-from tfnlp.training.inference import input_signature
+from tfnlp.training.run.fingerprints import content_fingerprint, model_fingerprint
+from tfnlp.training.run.inference import input_signature
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json, write_json
 from tfnlp.utils.progress import progress_bar

@@ -7,9 +7,9 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from tfnlp.text.batches import IGNORED
+from tfnlp.functional.weighted_losses import entry_weights, weighted_mean
+from tfnlp.text.batching.batches import IGNORED
 from tfnlp.utils.errors import InputError
-from tfnlp.weighted_losses import entry_weights, weighted_mean
 
 
 def pick_output(outputs, output, index=None):
@@ -27,7 +27,7 @@ class Term:
     """Distance of a tensor of the student from one of the teacher, as a loss.
 
     The loss is the mean distance over texts, real tokens or pairs of real tokens, as in
-    `tfnlp.weighted_losses`.
+    `tfnlp.functional.weighted_losses`.
 
     Args:
         teacher: the teacher's tensor: the name of an output, such as "pooled_output", or (output,

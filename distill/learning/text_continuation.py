@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tfnlp.models import check_vocabulary
 from tfnlp.text import Encoding, LengthBatches
-from tfnlp.training.inference import input_signature
+from tfnlp.training.run.inference import input_signature
 from tfnlp.utils.errors import InputError
 
 

@@ -13,9 +13,9 @@ import tensorflow as tf
 from distill.learning.word_neighbours import pieces_within, whole_words
 from tfnlp.models import check_vocabulary
 from tfnlp.objectives import predict_at_positions
-from tfnlp.objectives.masking import POSITIONS
+from tfnlp.objectives.batches.masking import POSITIONS
 from tfnlp.text import Encoding, LengthBatches
-from tfnlp.training.inference import input_signature
+from tfnlp.training.run.inference import input_signature
 from tfnlp.utils.errors import InputError
 
 # Words that may be replaced consist of letters; numbers stay.

@@ -11,7 +11,7 @@ import numpy as np
 import psutil
 
 from distill.runtime import load_runner
-from tfnlp.text.tokenizer import Encoding
+from tfnlp.text.tokenizers.tokenizer import Encoding
 from tfnlp.utils.errors import InputError
 
 LENGTHS = (16, 32, 64, 128)

@@ -13,8 +13,8 @@ from tfnlp.tasks import kinds
 from tfnlp.tasks.confusion_matrix import confusion_matrix, only_answer
 from tfnlp.tasks.question_answering import Questions
 from tfnlp.tasks.tagged_files import TaggedSentences, holds_tags, read_tagged
-from tfnlp.text.readers import FORMATS, Examples, read_examples, read_header
-from tfnlp.text.tags import ENTITY_TAG
+from tfnlp.text.decoding.tags import ENTITY_TAG
+from tfnlp.text.reading.readers import FORMATS, Examples, read_examples, read_header
 from tfnlp.utils.errors import InputError
 
 

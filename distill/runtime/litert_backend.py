@@ -21,10 +21,10 @@ from distill.runtime.associated_files import (
 )
 from tfnlp.pipelines.pipeline import Classifier, pipeline_of
 from tfnlp.tasks import kinds
-from tfnlp.text.marian import MarianTokenizer
-from tfnlp.text.text_arguments import as_texts
-from tfnlp.text.tokenizer import Encoding, Tokenizer
-from tfnlp.text.wordpiece import WordPieceTokenizer
+from tfnlp.text.reading.text_arguments import as_texts
+from tfnlp.text.tokenizers.marian import MarianTokenizer
+from tfnlp.text.tokenizers.tokenizer import Encoding, Tokenizer
+from tfnlp.text.tokenizers.wordpiece import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.native_notices import without_notices
 from tfnlp.utils.progress import progress_bar

@@ -5,7 +5,7 @@
 
 import numpy as np
 
-from tfnlp.utils import generation_settings
+from tfnlp.generation import generation_settings
 
 WORST = np.float32(generation_settings.WORST)
 # Number of rows into which `best_places` folds scores.

@@ -13,17 +13,17 @@ from distill.runtime.associated_files import (
 from distill.runtime.cached_decoder import CachedDecoder
 from distill.runtime.litert_backend import read_tokenizer
 from distill.runtime.numpy_search import beam_search, greedy
-from tfnlp.tasks.kinds import GENERATOR, TRANSLATOR
-from tfnlp.text.continuations import (
+from tfnlp.generation.continuations import (
     Generated,
     blank_texts,
     check_prompts,
     continuation,
-    unframed_ids,
 )
-from tfnlp.text.text_arguments import as_texts
+from tfnlp.generation.generation_settings import Beam, Greedy
+from tfnlp.tasks.kinds import GENERATOR, TRANSLATOR
+from tfnlp.text.reading.text_arguments import as_texts
+from tfnlp.text.tokenizers.special_tokens import unframed_ids
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.generation_settings import Beam, Greedy
 from tfnlp.utils.settings import check_at_least
 
 

@@ -9,7 +9,7 @@ from recipes.shell.command_line import group, refuse_without
 from recipes.shell.input_checks import named_files
 from tfnlp import checkpoints, corpora, pipelines, text
 from tfnlp.tasks.kinds import TASK_HEADS
-from tfnlp.text.lines import holds_nothing
+from tfnlp.text.reading.lines import holds_nothing
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS

@@ -5,8 +5,8 @@ from absl import flags
 from recipes.flags import dataclass_flags
 from recipes.shell.command_line import group, no_effect
 from tfnlp import generation
+from tfnlp.generation.generation_settings import Beam, Greedy, Sample
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.generation_settings import Beam, Greedy, Sample
 
 FLAGS = flags.FLAGS
 

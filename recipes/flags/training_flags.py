@@ -9,9 +9,9 @@ from recipes.shell import entry_point
 from recipes.shell.command_line import group, no_effect, recipe_flags, refuse_beside
 from recipes.shell.input_checks import FILES
 from tfnlp import training
-from tfnlp.training.training_config import TrainingConfig
+from tfnlp.training.run.training_config import TrainingConfig
+from tfnlp.training.step.worker_cluster import read_cluster
 from tfnlp.utils.files import check_writable
-from tfnlp.utils.worker_cluster import read_cluster
 
 FLAGS = flags.FLAGS
 # Flags that do not affect the final weights, so that they may change when a run resumes.
@@ -90,7 +90,7 @@ def define_number_flags(**defaults):
 
 @group("Optimizer")
 def define_recipe_flag(published):
-    """Define --recipe, a name of `tfnlp.training.published_settings`, one of `published`."""
+    """Define --recipe, a name of `tfnlp.training.step.published_settings`, one of `published`."""
     _published.update(published)
     flags.DEFINE_enum(
         "recipe",

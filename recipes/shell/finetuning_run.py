@@ -5,7 +5,7 @@ from absl import flags
 from recipes.flags import compression_flags, knowledge_flags, model_flags, training_flags
 from recipes.shell.command_line import group, hide
 from tfnlp import training
-from tfnlp.training.published_settings import FINE_TUNING
+from tfnlp.training.step.published_settings import FINE_TUNING
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS

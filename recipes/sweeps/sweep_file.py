@@ -11,7 +11,7 @@ import typing
 import yaml
 
 from recipes.shell.input_checks import FILES
-from tfnlp.text.lines import check_file
+from tfnlp.text.reading.lines import check_file
 from tfnlp.utils.errors import InputError, unknown_name
 from tfnlp.utils.hub import is_remote
 

@@ -10,7 +10,7 @@ from tests.text.family_tokenizers import FAMILIES, KINDS, trained
 from tfnlp.corpora import documents as module
 from tfnlp.corpora.documents import encode_documents, find_files, hold_out, read_documents
 from tfnlp.corpora.sentence_splitting import split_sentences
-from tfnlp.text import tokenizer as tokenizer_module
+from tfnlp.text.tokenizers import tokenizer as tokenizer_module
 from tfnlp.utils.errors import InputError
 
 TEXTS = [

@@ -6,7 +6,7 @@ import pytest
 
 from tfnlp.corpora.documents import read_documents
 from tfnlp.corpora.file_ranges import FileRange, as_file, plan_ranges
-from tfnlp.text.readers import read_columns
+from tfnlp.text.reading.readers import read_columns
 from tfnlp.utils.errors import InputError
 
 TEXTS = [f"{'영화 ' * (i % 7)}text {i}" for i in range(200)]

@@ -10,7 +10,7 @@ from tests.models.small import sizes
 from tfnlp.generation import Beam, Constraints, Generator, Sample, forbidden_ids, generate
 from tfnlp.models import Gpt2Config, build_model
 from tfnlp.text import train_tokenizer
-from tfnlp.text.wordpiece import WordPieceTokenizer
+from tfnlp.text.tokenizers.wordpiece import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("no_xla")

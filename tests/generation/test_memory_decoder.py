@@ -6,7 +6,7 @@ from tests.models.small import sizes
 from tfnlp.generation import Generator, MemoryDecoder, decoder_of
 from tfnlp.generation.memory_decoder import TransformerXLDecoder, XLNetDecoder
 from tfnlp.models import Gpt2Config, TransformerXLConfig, XLNetConfig, build_model
-from tfnlp.text.wordpiece import WordPieceTokenizer
+from tfnlp.text.tokenizers.wordpiece import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("no_xla")

@@ -5,6 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from tfnlp.generation.continuations import Generated, blank_texts
+from tfnlp.generation.generation_settings import Beam, Constraints, Greedy, Sample
 from tfnlp.generation.output_files import (
     score_translations,
     translate_file,
@@ -12,8 +14,6 @@ from tfnlp.generation.output_files import (
 )
 from tfnlp.generation.search_algorithms import SearchSettings
 from tfnlp.tasks import ParallelTexts
-from tfnlp.text.continuations import Generated, blank_texts
-from tfnlp.utils.generation_settings import Beam, Constraints, Greedy, Sample
 
 SOURCES = ["one two", "a\ttab", "three", "four", "five"]
 

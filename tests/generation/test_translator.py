@@ -7,9 +7,9 @@ import tensorflow as tf
 from tests.grammar_corpus import make_reviews
 from tests.models.small import sizes
 from tfnlp.generation import Beam, Constraints, Generator, Greedy, Sample, Translator
+from tfnlp.generation.continuations import Generated
 from tfnlp.models import Gpt2Config, TransformerConfig, build_model
 from tfnlp.text import train_tokenizer
-from tfnlp.text.continuations import Generated
 from tfnlp.utils.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("no_xla")

@@ -7,6 +7,7 @@ import tensorflow as tf
 from tests.models.recurrent_witness import translate
 from tests.models.test_recurrent import SIZES, inputs_of, with_random_biases
 from tests.models.test_recurrent_translator import model_of
+from tfnlp.functional.weighted_losses import cross_entropy
 from tfnlp.inspection import (
     activations,
     alignments,
@@ -21,7 +22,6 @@ from tfnlp.objectives import plain_ids
 from tfnlp.plots import draw_alignments, draw_gradient_norms, plot_alignments
 from tfnlp.text import train_tokenizer
 from tfnlp.utils.errors import InputError
-from tfnlp.weighted_losses import cross_entropy
 
 pytest.importorskip("matplotlib")
 

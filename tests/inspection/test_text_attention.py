@@ -11,7 +11,7 @@ from tfnlp.knowledge import EntityTokenizer
 from tfnlp.models import TransformerConfig, build_model, config_by_name, with_entities
 from tfnlp.models.text_model import submodel
 from tfnlp.plots import attention_page
-from tfnlp.text.special_tokens import end_token_id
+from tfnlp.text.tokenizers.special_tokens import end_token_id
 from tfnlp.utils.errors import InputError
 
 TERMS = {"deberta": 3, "deberta_v3": 3, "xlnet": 5, "transformer_xl": 4}

@@ -16,8 +16,8 @@ from tfnlp.knowledge import (
 )
 from tfnlp.models import build_model, with_entities
 from tfnlp.text import LengthBatches, WordPieceTokenizer, load_tokenizer, train_tokenizer
-from tfnlp.text.tokenizer_files import save_tokenizer
-from tfnlp.text.wordpiece import FIRST_TOKENS
+from tfnlp.text.tokenizers.tokenizer_files import save_tokenizer
+from tfnlp.text.tokenizers.wordpiece import FIRST_TOKENS
 from tfnlp.utils.errors import InputError
 
 ENTITIES = {"film": 1, "fine plot": 2, "believable": 3, "unbelievable plot": 4, "좋다": 5}

@@ -1,7 +1,7 @@
 """Sizes of small models, and their tokenizers."""
 
 from tfnlp.configs import config_by_name
-from tfnlp.text.tokenizer_loading import kind_for, train_tokenizer
+from tfnlp.text.tokenizers.tokenizer_loading import kind_for, train_tokenizer
 
 TEXTS = ["a fine film , not a dull one", "정말 재미있는 영화예요", "the plot is thin ."] * 20
 

@@ -7,7 +7,7 @@ from tests.models.small import TEXTS, tokenizer_of
 from tfnlp.checkpoints import check_saves, load_model, save_model
 from tfnlp.models import FAMILIES, build_model, check_vocabulary, config_by_name
 from tfnlp.text import load_tokenizer
-from tfnlp.text.tokenizer_loading import kind_for
+from tfnlp.text.tokenizers.tokenizer_loading import kind_for
 from tfnlp.utils.errors import InputError
 
 KINDS = {

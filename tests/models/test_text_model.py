@@ -29,7 +29,7 @@ from tfnlp.models import (
 )
 from tfnlp.models.text_model import submodel
 from tfnlp.text import Encoding, LengthBatches
-from tfnlp.training.inference import predictor
+from tfnlp.training.run.inference import predictor
 from tfnlp.utils.errors import InputError
 
 SIZES = sizes()

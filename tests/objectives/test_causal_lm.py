@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.objectives.batches.test_token_stream import Tokens
 from tests.objectives.small import numbered
-from tests.objectives.test_token_stream import Tokens
 from tfnlp.models import BertConfig, Gpt2Config, TransformerXLConfig, build_model
 from tfnlp.objectives import CausalLM
-from tfnlp.objectives.lane_memory import lane_inputs
+from tfnlp.objectives.batches.lane_memory import lane_inputs
 from tfnlp.utils.errors import InputError
 
 SIZES = {"vocabulary_size": 50, "num_layers": 2, "num_heads": 2, "hidden_dim": 16}

@@ -14,6 +14,7 @@ from tfnlp.models import (
     TransformerXLConfig,
     build_model,
 )
+from tfnlp.objectives.batches.masking import MaskedBatches, Masking
 from tfnlp.objectives.lm_evaluation import (
     TextStream,
     check_evaluation,
@@ -24,9 +25,8 @@ from tfnlp.objectives.lm_evaluation import (
     pseudo_perplexity,
     sliding_windows,
 )
-from tfnlp.objectives.masking import MaskedBatches, Masking
-from tfnlp.text.tokenizer import Tokenizer
-from tfnlp.text.tokenizer_loading import train_tokenizer
+from tfnlp.text.tokenizers.tokenizer import Tokenizer
+from tfnlp.text.tokenizers.tokenizer_loading import train_tokenizer
 from tfnlp.utils.errors import InputError
 
 TEXTS = ["a cat sat on the mat", "the dog", "", "a dog ran to the cat and sat", "on"]

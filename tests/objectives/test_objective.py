@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.objectives.batches.test_token_stream import Tokens, large_corpus
 from tests.objectives.small import numbered
 from tests.objectives.test_permutation_lm import TEXTS
-from tests.objectives.test_token_stream import Tokens, large_corpus
 from tfnlp.objectives import (
     CausalLM,
     MaskedLM,
@@ -18,7 +18,7 @@ from tfnlp.objectives import (
     SentenceOrder,
 )
 from tfnlp.text import WordPieceTokenizer
-from tfnlp.text.tokenizer_loading import train_tokenizer
+from tfnlp.text.tokenizers.tokenizer_loading import train_tokenizer
 
 LETTERS = WordPieceTokenizer(
     ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghij", *(f"w{i}" for i in range(2000))]

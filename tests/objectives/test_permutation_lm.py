@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from tests.objectives.test_token_stream import large_corpus
+from tests.objectives.batches.test_token_stream import large_corpus
 from tfnlp.models import Gpt2Config, XLNetConfig, build_model
 from tfnlp.objectives import PermutationLM
-from tfnlp.text.tokenizer_loading import train_tokenizer
+from tfnlp.text.tokenizers.tokenizer_loading import train_tokenizer
 from tfnlp.utils.errors import InputError
 
 TEXTS = ["a cat sat on the mat", "the dog ran to a cat", "a b c d e"] * 20

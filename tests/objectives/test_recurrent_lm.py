@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from tests.models.recurrent_witness import next_logits, read, weights_of
 from tests.models.test_recurrent import SIZES, with_random_biases
+from tests.objectives.batches.test_token_stream import Tokens
 from tests.objectives.test_causal_lm import rows
-from tests.objectives.test_token_stream import Tokens
 from tfnlp.models import RecurrentConfig, build_model
 from tfnlp.objectives import CausalLM, Corpus
 from tfnlp.objectives.lm_evaluation import TextStream, evaluate_causal_lm, perplexity

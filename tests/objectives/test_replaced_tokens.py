@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.objectives.batches.test_lane_memory import compiled
 from tests.objectives.small import CONFIGS, make_batch, texts_of
-from tests.objectives.test_lane_memory import compiled
 from tfnlp.checkpoints import load_model, read_head, save_model
 from tfnlp.models import BertConfig, ElectraConfig, build_model
 from tfnlp.objectives import Corpus, MaskedLM, ReplacedTokens, predict_at_positions

@@ -8,7 +8,7 @@ import pytest
 from tests.objectives.small import TEMPLATE, numbered
 from tfnlp.models import AlbertConfig, BertConfig, Gpt2Config, RobertaConfig
 from tfnlp.objectives import Corpus, NextSentence, SentenceOrder
-from tfnlp.objectives.passages import Passages
+from tfnlp.objectives.batches.passages import Passages
 from tfnlp.objectives.sentence_pairs import truncate_pair
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.utils.errors import InputError

@@ -8,14 +8,14 @@ import pytest
 import tensorflow as tf
 
 from tests.parity.compare import near
-from tests.text.test_marian import english, pair_of_models  # noqa: F401  fixtures
+from tests.text.tokenizers.test_marian import english, pair_of_models  # noqa: F401  fixtures
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.generation import Beam, Constraints, Greedy, Sample, Translator, decoder_of
 from tfnlp.generation.sampling import filtered
 from tfnlp.generation.search_algorithms import SearchSettings, search
 from tfnlp.models import Gpt2Config, GptConfig, TransformerConfig, build_model
 from tfnlp.text import load_tokenizer
-from tfnlp.text.marian import MarianTokenizer
+from tfnlp.text.tokenizers.marian import MarianTokenizer
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
 transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")

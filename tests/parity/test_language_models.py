@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from tests.objectives.test_token_stream import Tokens, large_corpus
+from tests.objectives.batches.test_token_stream import Tokens, large_corpus
 from tests.parity.test_families import reference
 from tests.parity.test_transformer_xl import RECORDED, write_folder
 from tfnlp.checkpoints import load_model
 from tfnlp.objectives import CausalLM, PermutationLM
-from tfnlp.objectives.lane_memory import lane_inputs
-from tfnlp.text.tokenizer_loading import train_tokenizer
+from tfnlp.objectives.batches.lane_memory import lane_inputs
+from tfnlp.text.tokenizers.tokenizer_loading import train_tokenizer
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.text.test_marian import KOREAN, english, pair_of_models  # noqa: F401  fixtures
+from tests.text.tokenizers.test_marian import KOREAN, english, pair_of_models  # noqa: F401  fixtures
 from tfnlp.text import load_tokenizer, train_tokenizer
-from tfnlp.text.marian import MarianTokenizer
+from tfnlp.text.tokenizers.marian import MarianTokenizer
 
 transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
 

@@ -8,8 +8,8 @@ import torch
 from tests.models.test_recurrent import SIZES, inputs_of, with_random_biases
 from tests.models.test_recurrent_translator import pairs
 from tests.parity.compare import check_gradients
+from tfnlp.functional.weighted_losses import cross_entropy
 from tfnlp.models import RecurrentConfig, RecurrentTranslatorConfig, build_model
-from tfnlp.weighted_losses import cross_entropy
 
 LAYERS = {"rnn": torch.nn.RNN, "lstm": torch.nn.LSTM, "gru": torch.nn.GRU}
 CELLS = {"rnn": torch.nn.RNNCell, "lstm": torch.nn.LSTMCell, "gru": torch.nn.GRUCell}

@@ -7,7 +7,7 @@ import pytest
 from tests.text.family_tokenizers import CLASSES, ids_of, saved, theirs_of, trained
 from tests.text.family_tokenizers import HARD_TEXTS as TEXTS
 from tfnlp.text import load_tokenizer
-from tfnlp.text.tags import first_tokens
+from tfnlp.text.decoding.tags import first_tokens
 
 pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
 

@@ -8,8 +8,8 @@ import torch
 from tests.models.test_recurrent import inputs_of, with_random_biases
 from tests.models.test_word_models import BAG, CNN
 from tests.parity.compare import check_gradients, near
+from tfnlp.functional.weighted_losses import cross_entropy
 from tfnlp.models import build_model
-from tfnlp.weighted_losses import cross_entropy
 
 F = torch.nn.functional
 

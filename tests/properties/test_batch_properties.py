@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tfnlp.configs import config_by_name
 from tfnlp.models import build_model
 from tfnlp.text import LengthBatches
-from tfnlp.text.tokenizer import Encoding
+from tfnlp.text.tokenizers.tokenizer import Encoding
 
 V = 30
 SIZES = {

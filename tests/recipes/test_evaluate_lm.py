@@ -7,7 +7,7 @@ import pytest
 from tests.grammar_corpus import make_reviews
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import BertConfig, TransformerXLConfig, build_model
-from tfnlp.text.tokenizer_loading import train_tokenizer
+from tfnlp.text.tokenizers.tokenizer_loading import train_tokenizer
 
 SIZES = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
 

@@ -9,7 +9,7 @@ from tests.grammar_corpus import make_reviews
 from tfnlp.checkpoints import save_model
 from tfnlp.models import BertConfig, TransformerConfig, build_model
 from tfnlp.text import train_tokenizer
-from tfnlp.text.special_tokens import end_token_id
+from tfnlp.text.tokenizers.special_tokens import end_token_id
 
 
 @pytest.fixture(scope="module")

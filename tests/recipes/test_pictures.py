@@ -13,7 +13,7 @@ from tfnlp.models import (
     build_model,
 )
 from tfnlp.text import train_tokenizer
-from tfnlp.text.special_tokens import end_token_id
+from tfnlp.text.tokenizers.special_tokens import end_token_id
 
 pytest.importorskip("matplotlib")
 

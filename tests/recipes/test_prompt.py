@@ -7,7 +7,7 @@ import pytest
 from tests.grammar_corpus import make_reviews
 from tests.recipes.refusals import refusals
 from tfnlp.checkpoints import load_model
-from tfnlp.training.fingerprints import model_fingerprint
+from tfnlp.training.run.fingerprints import model_fingerprint
 
 TEMPLATE = "--template={text}: {label}"
 

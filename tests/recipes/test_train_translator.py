@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.recipes.refusals import check_refusals
-from tests.training.test_translator_training import make_pairs
+from tests.training.experiments.test_translator_training import make_pairs
 from tfnlp.checkpoints import load_model
 from tfnlp.text import load_tokenizer
 

@@ -19,7 +19,7 @@ from tfnlp.corpora import CorpusSettings, prepare_corpus
 from tfnlp.models import build_model
 from tfnlp.objectives import open_corpus
 from tfnlp.text import LengthBatches, load_tokenizer
-from tfnlp.text.tokenizer_loading import kind_for, train_tokenizer
+from tfnlp.text.tokenizers.tokenizer_loading import kind_for, train_tokenizer
 from tfnlp.training import RunFolder, predict
 
 ROOT = pathlib.Path(__file__).parents[2]

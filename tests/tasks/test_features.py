@@ -8,7 +8,7 @@ import pytest
 from tfnlp.models import build_model
 from tfnlp.tasks import check_features_file, extract_features, write_features
 from tfnlp.text import LengthBatches
-from tfnlp.text.tokenizer_loading import train_tokenizer
+from tfnlp.text.tokenizers.tokenizer_loading import train_tokenizer
 from tfnlp.utils.errors import InputError
 
 TEXTS = ["the film is not dull", "a fine plot", "영화"]

@@ -9,7 +9,7 @@ import pytest
 from tfnlp.tasks import QuestionAnswering, read_questions
 from tfnlp.tasks.question_answering import Questions, f1, normalise
 from tfnlp.text import WordPieceTokenizer
-from tfnlp.text.answers import window_answers
+from tfnlp.text.decoding.answers import window_answers
 from tfnlp.utils.errors import InputError
 
 

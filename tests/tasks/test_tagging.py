@@ -5,9 +5,9 @@ import pytest
 
 from tfnlp.tasks import Tagging
 from tfnlp.tasks.tagging import TaggedSentences
-from tfnlp.text.batches import IGNORED
-from tfnlp.text.tags import first_tokens
-from tfnlp.text.tokenizer import Encoding
+from tfnlp.text.batching.batches import IGNORED
+from tfnlp.text.decoding.tags import first_tokens
+from tfnlp.text.tokenizers.tokenizer import Encoding
 from tfnlp.utils.errors import InputError
 
 

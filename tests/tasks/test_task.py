@@ -11,9 +11,9 @@ from tfnlp.tasks.question_answering import Questions
 from tfnlp.tasks.regression import ScoredExamples
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text import Examples
-from tfnlp.text.batches import IGNORED
+from tfnlp.text.batching.batches import IGNORED
 from tfnlp.training import FineTuner, FineTuning, RunFolder, Splits, TrainingConfig, encode_batches
-from tfnlp.training.adversarial import AdversarialRegularizer
+from tfnlp.training.step.adversarial import AdversarialRegularizer
 
 
 def data_for(task_name, ends=("film",)):

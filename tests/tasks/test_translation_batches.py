@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from tfnlp.tasks.translation_batches import ScheduledSampling, TranslationBatches
-from tfnlp.text.encoding import EncodingsBuilder
+from tfnlp.text.batching.encoding import EncodingsBuilder
 
 
 def encodings(rows):

@@ -11,9 +11,9 @@ from tfnlp.tasks import QuestionAnswering, Tagging
 from tfnlp.tasks.question_answering import Questions
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text import train_byte_level_bpe, train_characters, train_unigram, train_wordpiece
-from tfnlp.text.answers import answer_places
-from tfnlp.text.character_tags import token_characters
-from tfnlp.text.text_arguments import character_end
+from tfnlp.text.decoding.answers import answer_places
+from tfnlp.text.decoding.character_tags import token_characters
+from tfnlp.text.reading.text_arguments import character_end
 
 CORPUS = [
     "the cafe by the café in Paris was nice and good",

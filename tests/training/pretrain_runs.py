@@ -28,7 +28,7 @@ from tfnlp.objectives import (
 )
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.training import make_optimizer, make_strategy, start_models
-from tfnlp.training.pretraining import Pretrainer
+from tfnlp.training.experiments.pretraining import Pretrainer
 
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(chr, range(97, 123)), "##a", "##b"]
 LENGTH = 16

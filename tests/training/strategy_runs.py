@@ -28,7 +28,7 @@ from tfnlp.functional.recompute import recompute_blocks
 from tfnlp.layers import fake_quantize, get_ranges
 from tfnlp.layers.core.dense import Dense
 from tfnlp.text import LengthBatches
-from tfnlp.text.tokenizer import Encoding
+from tfnlp.text.tokenizers.tokenizer import Encoding
 from tfnlp.training import (
     FineTuner,
     RunFolder,
@@ -38,8 +38,8 @@ from tfnlp.training import (
     make_optimizer,
     make_strategy,
 )
-from tfnlp.training.adversarial import AdversarialRegularizer
-from tfnlp.training.step_log import SPEED
+from tfnlp.training.run.step_log import SPEED
+from tfnlp.training.step.adversarial import AdversarialRegularizer
 
 V, L = 20, 7
 OF_A_RUN = ("time", *SPEED)

@@ -12,7 +12,7 @@ import safetensors.numpy
 import tensorflow as tf
 
 from tests.kills import progress_of
-from tests.training.test_resumable_fit import make_batches
+from tests.training.run.test_resumable_fit import make_batches
 from tfnlp.training import RunFolder, TrainingConfig, fit, optimizer_of
 from tfnlp.utils.errors import InputError
 

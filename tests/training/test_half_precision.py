@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.training.test_shared_traces import CONFIG, fitted, small_model
+from tests.training.step.test_shared_traces import CONFIG, fitted, small_model
 
 STEPS = 18
 # Smaller than half precision resolves beside the weights themselves.

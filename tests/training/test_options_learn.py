@@ -29,7 +29,7 @@ from tfnlp.objectives import (
 from tfnlp.tasks import Classification, ParallelTexts, Regression, Tagging, Translation
 from tfnlp.text import LengthBatches, read_examples, train_wordpiece
 from tfnlp.training import FineTuner, TrainingConfig, compile_model, start_models
-from tfnlp.training.pretraining import Pretrainer
+from tfnlp.training.experiments.pretraining import Pretrainer
 
 LENGTH, ROWS, STEPS = 16, 8, 20
 SIZES = {

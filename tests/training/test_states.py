@@ -10,14 +10,14 @@ import tensorflow as tf
 from distill.learning.distiller import Distiller
 from distill.learning.methods import logits
 from tests.kills import assert_same_weights
+from tests.training.run.test_fingerprints import two_layers
+from tests.training.run.test_resumable_fit import make_batches
 from tests.training.test_best_epoch import tiny_model
-from tests.training.test_fingerprints import two_layers
-from tests.training.test_resumable_fit import make_batches
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification
 from tfnlp.training import FineTuner, RunFolder, TrainingConfig, fit, optimizer_of
-from tfnlp.training.adversarial import AdversarialRegularizer
-from tfnlp.training.resumable_fit import variable_names
+from tfnlp.training.run.resumable_fit import variable_names
+from tfnlp.training.step.adversarial import AdversarialRegularizer
 from tfnlp.utils.errors import InputError
 
 CONFIG = TrainingConfig(epochs=1, batch_size=4)

@@ -15,7 +15,7 @@ from tests.training.pretrain_runs import LENGTH, OBJECTIVES, TOKENS, make_corpus
 from tfnlp.objectives import ReplacedTokens
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.training import make_optimizer, start_models
-from tfnlp.training.pretraining import Pretrainer
+from tfnlp.training.experiments.pretraining import Pretrainer
 
 CASES = {
     **{name: OBJECTIVES[name] for name in ("permutation_lm", "causal_lm", "sentence_order")},

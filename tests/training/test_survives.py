@@ -12,13 +12,13 @@ import tensorflow as tf
 from keras import ops
 
 from tests.kills import KILLS, assert_same_weights, killed_after
+from tfnlp.functional.weighted_losses import weighted_mean
 from tfnlp.models import BertConfig, build_model
 from tfnlp.objectives import Corpus, MaskedLM, Objective, Segments, SpecialTokenTemplate
 from tfnlp.text import LengthBatches
 from tfnlp.training import RunFolder, Splits, TrainingConfig
-from tfnlp.training.pretraining import FixedStepEpochs, Pretraining
+from tfnlp.training.experiments.pretraining import FixedStepEpochs, Pretraining
 from tfnlp.utils.errors import InputError
-from tfnlp.weighted_losses import weighted_mean
 
 CONFIG = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_steps=2)
 # What a batch's padding mask is multiplied with, and the loss then.

@@ -24,11 +24,11 @@ import numpy as np
 from tests.kills import metrics_of
 from tfnlp.tasks import Classification
 from tfnlp.text import LengthBatches
-from tfnlp.text.tokenizer import Encoding
+from tfnlp.text.tokenizers.tokenizer import Encoding
 from tfnlp.training import FineTuner, RunFolder, TrainingConfig, fit, make_strategy, optimizer_of
-from tfnlp.training.inference import evaluator
+from tfnlp.training.run.inference import evaluator
+from tfnlp.training.step.worker_cluster import read_cluster
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.worker_cluster import read_cluster
 
 ROOT = pathlib.Path(__file__).parents[2]
 V = 20

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 from scipy.stats import spearmanr
 
-from tfnlp.text.lines import read_lines
-from tfnlp.text.readers import as_number, read_columns
+from tfnlp.text.reading.lines import read_lines
+from tfnlp.text.reading.readers import as_number, read_columns
 from tfnlp.utils.errors import InputError
 
 BATCH = 256

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tfnlp.text.lines import read_lines
+from tfnlp.text.reading.lines import read_lines
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import atomic_replace
 from tfnlp.utils.progress import progress_bar

@@ -6,7 +6,7 @@ from tfnlp import checkpoints
 from tfnlp.checkpoints.checkpoint_map import MAPS, read_fields
 from tfnlp.checkpoints.tensors import INDEX, OTHER_FORMATS, no_weights
 from tfnlp.configs import MASKED_LMS
-from tfnlp.text.keras_hub_tokenizer import ASSETS, is_preset_file
+from tfnlp.text.tokenizers.keras_hub_tokenizer import ASSETS, is_preset_file
 from tfnlp.utils.errors import InputError, unknown_name
 from tfnlp.utils.files import read_json
 from tfnlp.utils.hub import find_folder, is_hub_name

@@ -24,7 +24,7 @@ from tfnlp.checkpoints.weight_assignment import as_stored, assign_weights
 from tfnlp.functional.activations import get_activation
 from tfnlp.layers import EncoderBlock, MultiHeadAttention
 from tfnlp.models import build_model, config_of
-from tfnlp.text.keras_hub_tokenizer import convert_tokenizer
+from tfnlp.text.tokenizers.keras_hub_tokenizer import convert_tokenizer
 from tfnlp.utils.errors import InputError, unknown_name
 
 # Our config fields that have no effect on outputs, or that `_settings` finds in layers.

@@ -9,7 +9,7 @@ import re
 import numpy as np
 
 from tfnlp.checkpoints.checkpoint_map import MAPS, Weight, of_head, read_fields
-from tfnlp.text.keras_hub_tokenizer import read_pad_token_id
+from tfnlp.text.tokenizers.keras_hub_tokenizer import read_pad_token_id
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
 

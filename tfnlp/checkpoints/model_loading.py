@@ -19,7 +19,7 @@ from tfnlp.checkpoints.weight_assignment import HEAD_LAYERS, assign_weights, sto
 from tfnlp.layers.core.initializers import no_fresh_weights
 from tfnlp.models import build_model
 from tfnlp.quantization.fake_quantization import set_ranges
-from tfnlp.text.keras_hub_tokenizer import is_preset_file
+from tfnlp.text.tokenizers.keras_hub_tokenizer import is_preset_file
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
 from tfnlp.utils.hub import fetch_weights, fetch_whole, find_folder, is_hub_name

@@ -11,8 +11,8 @@ from tfnlp.checkpoints.weight_assignment import as_stored
 from tfnlp.layers import GradientDisentangledEmbedding
 from tfnlp.models import config_of
 from tfnlp.quantization.fake_quantization import get_ranges
-from tfnlp.text.special_tokens import end_token_id
-from tfnlp.text.tokenizer_files import check_tokenizer_family
+from tfnlp.text.tokenizers.special_tokens import end_token_id
+from tfnlp.text.tokenizers.tokenizer_files import check_tokenizer_family
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import write_json
 

@@ -21,7 +21,7 @@ from tfnlp.corpora.shards import (
     tokenizer_hash,
     write_shard,
 )
-from tfnlp.text.tokenizer import Tokenizer
+from tfnlp.text.tokenizers.tokenizer import Tokenizer
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import atomic_replace, make_folder, read_json, write_json
 from tfnlp.utils.locks import held_alone

@@ -9,9 +9,9 @@ import numpy as np
 from absl import logging
 
 from tfnlp.corpora.sentence_splitting import sentence_starts
-from tfnlp.text.lines import check_file, holds_nothing, read_lines
-from tfnlp.text.readers import has_columns, read_columns
-from tfnlp.text.tokenizer import PIECE_CHARACTERS, text_batches
+from tfnlp.text.reading.lines import check_file, holds_nothing, read_lines
+from tfnlp.text.reading.readers import has_columns, read_columns
+from tfnlp.text.tokenizers.tokenizer import PIECE_CHARACTERS, text_batches
 from tfnlp.utils.errors import InputError
 
 # The share of unknown tokens above which the tokenizer probably belongs to other texts.

@@ -1,4 +1,8 @@
-"""The mathematics of the layers: attention, scores, masks, positions.
+"""The mathematics of the layers and losses: attention, scores, masks, positions, means.
 
 Decisions: docs/decisions/attention.md.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -5,8 +5,8 @@ Decisions: docs/decisions/generation.md.
 
 import lazy_loader
 
-from tfnlp.text.continuations import Generated
-from tfnlp.utils.generation_settings import Beam, Constraints, Greedy, Sample
+from tfnlp.generation.continuations import Generated
+from tfnlp.generation.generation_settings import Beam, Constraints, Greedy, Sample
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ += ["Beam", "Constraints", "Generated", "Greedy", "Sample"]

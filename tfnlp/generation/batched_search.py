@@ -3,10 +3,10 @@
 import numpy as np
 import tensorflow as tf
 
+from tfnlp.generation.generation_settings import Beam, Sample
 from tfnlp.generation.search_algorithms import search
-from tfnlp.text.special_tokens import END_TOKENS, end_token_id
+from tfnlp.text.tokenizers.special_tokens import END_TOKENS, end_token_id
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.generation_settings import Beam, Sample
 from tfnlp.utils.progress import progress_bar
 from tfnlp.utils.settings import check_at_least
 

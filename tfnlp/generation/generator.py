@@ -1,14 +1,14 @@
 """Continuation of prompts by a language model, from texts to texts."""
 
 from tfnlp.generation.batched_search import Searcher, find_end_token
+from tfnlp.generation.continuations import Generated, check_prompts, continuation
 from tfnlp.generation.decoder_selection import decoder_of
+from tfnlp.generation.generation_settings import Constraints, Greedy
 from tfnlp.generation.search_algorithms import SearchSettings
 from tfnlp.models import check_vocabulary
-from tfnlp.objectives.special_token_template import plain_ids
-from tfnlp.text.continuations import Generated, check_prompts, continuation
-from tfnlp.text.text_arguments import as_texts
+from tfnlp.objectives.batches.special_token_template import plain_ids
+from tfnlp.text.reading.text_arguments import as_texts
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.generation_settings import Constraints, Greedy
 
 
 class Generator(Searcher):

@@ -10,7 +10,7 @@ import re
 import numpy as np
 
 from tfnlp.generation.output_files import write_generated
-from tfnlp.objectives.special_token_template import plain_ids
+from tfnlp.objectives.batches.special_token_template import plain_ids
 from tfnlp.tasks.reference_scores import text_scores
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json, write_json

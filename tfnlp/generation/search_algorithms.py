@@ -10,8 +10,8 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from tfnlp.generation.constraints import NEVER, Rules
+from tfnlp.generation.generation_settings import WORST, Beam, Constraints, Sample
 from tfnlp.generation.sampling import draw, filtered
-from tfnlp.utils.generation_settings import WORST, Beam, Constraints, Sample
 
 
 class SearchResult(NamedTuple):

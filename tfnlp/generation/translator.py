@@ -5,14 +5,14 @@ import dataclasses
 import numpy as np
 
 from tfnlp.generation.batched_search import Searcher
+from tfnlp.generation.continuations import Generated, blank_texts
 from tfnlp.generation.decoder_selection import decoder_of
+from tfnlp.generation.generation_settings import Beam, Constraints
 from tfnlp.generation.search_algorithms import SearchSettings
 from tfnlp.models import check_vocabulary, config_of
-from tfnlp.text.continuations import Generated, blank_texts
-from tfnlp.text.special_tokens import with_target
-from tfnlp.text.text_arguments import as_texts, check_too_long, warn_of_long
+from tfnlp.text.reading.text_arguments import as_texts, check_too_long, warn_of_long
+from tfnlp.text.tokenizers.special_tokens import with_target
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.generation_settings import Beam, Constraints
 
 
 class Translator(Searcher):

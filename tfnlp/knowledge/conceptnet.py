@@ -1,7 +1,7 @@
 """ConceptNet's assertions file as a graph (Speer et al. 2017)."""
 
 from tfnlp.knowledge.graph import KnowledgeGraph
-from tfnlp.text.lines import read_lines
+from tfnlp.text.reading.lines import read_lines
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
 

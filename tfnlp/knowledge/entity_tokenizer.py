@@ -12,9 +12,9 @@ from tfnlp.baselines import morphemes
 from tfnlp.knowledge.graph import KnowledgeGraph
 from tfnlp.knowledge.mentions import find_mentions
 from tfnlp.text import load_tokenizer
-from tfnlp.text.encoding import FurtherInput
-from tfnlp.text.tokenizer_files import read_family, read_token_lines
-from tfnlp.text.wordpiece import WordPieceTokenizer
+from tfnlp.text.batching.encoding import FurtherInput
+from tfnlp.text.tokenizers.tokenizer_files import read_family, read_token_lines
+from tfnlp.text.tokenizers.wordpiece import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 
 FILE = "entities.tsv"

@@ -5,7 +5,7 @@ import collections
 import numpy as np
 
 from tfnlp.knowledge.graph import KnowledgeGraph
-from tfnlp.text.lines import read_lines
+from tfnlp.text.reading.lines import read_lines
 from tfnlp.utils.errors import InputError, spelt_alike, unknown_name
 from tfnlp.utils.files import write_text
 

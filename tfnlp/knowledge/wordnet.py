@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 
 from tfnlp.knowledge.graph import KnowledgeGraph
-from tfnlp.text.lines import read_lines
+from tfnlp.text.reading.lines import read_lines
 from tfnlp.utils.errors import InputError, needs_extra
 
 PARTS = {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}

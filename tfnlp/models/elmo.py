@@ -10,7 +10,7 @@ from keras import ops
 from tfnlp.layers import CharacterCNN, ProjectedLSTM, ScalarMix
 from tfnlp.models.recurrent import read_layers
 from tfnlp.models.shared_parts import token_embedding, weight_initializer
-from tfnlp.text.spelling import UNKNOWN_WORD
+from tfnlp.text.tokenizers.spelling import UNKNOWN_WORD
 
 
 def encode_elmo(config, inputs, options):

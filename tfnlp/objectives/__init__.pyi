@@ -1,11 +1,12 @@
 """Pretraining objectives: each builds inputs and targets, and defines a loss."""
 
+from .batches.masking import MaskedBatches as MaskedBatches
+from .batches.masking import Masking as Masking
+from .batches.segments import Segments as Segments
+from .batches.special_token_template import SpecialTokenTemplate as SpecialTokenTemplate
+from .batches.special_token_template import plain_ids as plain_ids
 from .bidirectional_lm import BidirectionalLM as BidirectionalLM
 from .causal_lm import CausalLM as CausalLM
-from .corpus import Corpus as Corpus
-from .corpus_loading import corpus_of as corpus_of
-from .corpus_loading import open_corpus as open_corpus
-from .corpus_loading import reading_settings as reading_settings
 from .denoising_entities import DenoisingEntities as DenoisingEntities
 from .lm_evaluation import check_evaluation as check_evaluation
 from .lm_evaluation import evaluate_causal_lm as evaluate_causal_lm
@@ -14,17 +15,16 @@ from .lm_evaluation import figures_table as figures_table
 from .masked_lm import MaskedLM as MaskedLM
 from .masked_positions import logits_at_positions as logits_at_positions
 from .masked_positions import predict_at_positions as predict_at_positions
-from .masking import MaskedBatches as MaskedBatches
-from .masking import Masking as Masking
-from .mixed_corpus import MixedCorpus as MixedCorpus
 from .objective import Objective as Objective
 from .permutation_lm import PermutationLM as PermutationLM
+from .reading.corpus import Corpus as Corpus
+from .reading.corpus_loading import corpus_of as corpus_of
+from .reading.corpus_loading import open_corpus as open_corpus
+from .reading.corpus_loading import reading_settings as reading_settings
+from .reading.mixed_corpus import MixedCorpus as MixedCorpus
+from .reading.sharded_corpus import ShardedCorpus as ShardedCorpus
+from .reading.text_ids import encode_texts as encode_texts
+from .reading.text_ids import read_texts as read_texts
 from .replaced_tokens import ReplacedTokens as ReplacedTokens
-from .segments import Segments as Segments
 from .sentence_pairs import NextSentence as NextSentence
 from .sentence_pairs import SentenceOrder as SentenceOrder
-from .sharded_corpus import ShardedCorpus as ShardedCorpus
-from .special_token_template import SpecialTokenTemplate as SpecialTokenTemplate
-from .special_token_template import plain_ids as plain_ids
-from .text_ids import encode_texts as encode_texts
-from .text_ids import read_texts as read_texts

@@ -8,15 +8,15 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
+from tfnlp.functional.weighted_losses import token_cross_entropy
+from tfnlp.objectives.batches.segments import Segments
+from tfnlp.objectives.batches.special_token_template import SpecialTokenTemplate
 from tfnlp.objectives.causal_lm import ADDED
 from tfnlp.objectives.objective import Objective, token_scores
-from tfnlp.objectives.segments import Segments
-from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.text import LengthBatches, SpellingTokenizer, narrow, spell
-from tfnlp.text.batches import IGNORED
-from tfnlp.text.spelling import UNKNOWN_WORD
+from tfnlp.text.batching.batches import IGNORED
+from tfnlp.text.tokenizers.spelling import UNKNOWN_WORD
 from tfnlp.utils.errors import InputError
-from tfnlp.weighted_losses import token_cross_entropy
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,14 +11,14 @@ import keras
 import numpy as np
 from keras import ops
 
+from tfnlp.functional.weighted_losses import cross_entropy, weighted_mean
 from tfnlp.models import config_of
-from tfnlp.objectives.lane_memory import WithLaneMemory, check_memory
+from tfnlp.objectives.batches.lane_memory import WithLaneMemory, check_memory
+from tfnlp.objectives.batches.token_stream import StreamBatches, as_inputs
 from tfnlp.objectives.objective import Objective
-from tfnlp.objectives.token_stream import StreamBatches, as_inputs
-from tfnlp.text.batches import IGNORED
+from tfnlp.text.batching.batches import IGNORED
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.settings import setting
-from tfnlp.weighted_losses import cross_entropy, weighted_mean
 
 # The input with the next token of each position. With a large adaptive softmax, only its
 # probability is computed.

@@ -13,14 +13,14 @@ import numpy as np
 from keras import ops
 
 from tfnlp.configs import BertConfig, family_name
+from tfnlp.functional.weighted_losses import cross_entropy
+from tfnlp.objectives.batches.masking import MaskedBatches
 from tfnlp.objectives.masked_lm import MaskedLM
 from tfnlp.objectives.masked_positions import predict_at_positions
-from tfnlp.objectives.masking import MaskedBatches
 from tfnlp.objectives.objective import Objective, accuracy
-from tfnlp.text.batches import IGNORED
+from tfnlp.text.batching.batches import IGNORED
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.settings import setting
-from tfnlp.weighted_losses import cross_entropy
 
 TOKENS, ENTITIES, CANDIDATES = "tokens", "entities", "candidate_ids"
 

@@ -10,13 +10,13 @@ import tensorflow as tf
 from tfnlp.configs import family_name
 from tfnlp.corpora.documents import warn_of_unknown
 from tfnlp.models import build_model, config_of, max_positions
+from tfnlp.objectives.batches.masking import POSITIONS, MaskedBatches, Masking
+from tfnlp.objectives.batches.special_token_template import SpecialTokenTemplate
 from tfnlp.objectives.causal_lm import NEXT, next_token_model
 from tfnlp.objectives.masked_positions import predict_at_positions
-from tfnlp.objectives.masking import POSITIONS, MaskedBatches, Masking
 from tfnlp.objectives.objective import token_scores
-from tfnlp.objectives.special_token_template import SpecialTokenTemplate
-from tfnlp.text.batches import IGNORED
-from tfnlp.text.special_tokens import end_token_id
+from tfnlp.text.batching.batches import IGNORED
+from tfnlp.text.tokenizers.special_tokens import end_token_id
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.formatting import aligned
 from tfnlp.utils.progress import progress_bar

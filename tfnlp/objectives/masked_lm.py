@@ -7,14 +7,14 @@ al. 2019, 'RoBERTa', section 4.1.
 import dataclasses
 from typing import ClassVar
 
+from tfnlp.functional.weighted_losses import token_cross_entropy
+from tfnlp.objectives.batches.masking import MaskedBatches, Masking
+from tfnlp.objectives.batches.packed_segments import join_documents, pack_segments
+from tfnlp.objectives.batches.segments import Segments
+from tfnlp.objectives.batches.special_token_template import SpecialTokenTemplate
 from tfnlp.objectives.masked_positions import logits_at_positions
-from tfnlp.objectives.masking import MaskedBatches, Masking
 from tfnlp.objectives.objective import Objective, accuracy
-from tfnlp.objectives.packed_segments import join_documents, pack_segments
-from tfnlp.objectives.segments import Segments
-from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.utils.settings import setting
-from tfnlp.weighted_losses import token_cross_entropy
 
 
 @dataclasses.dataclass(frozen=True)

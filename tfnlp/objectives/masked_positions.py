@@ -5,7 +5,7 @@ from keras import ops
 
 from tfnlp.layers import EncoderBlock, MultiHeadAttention
 from tfnlp.models.shared_parts import visible_tokens
-from tfnlp.objectives.masking import POSITIONS
+from tfnlp.objectives.batches.masking import POSITIONS
 
 
 class TakePositions(keras.layers.Layer):

@@ -6,10 +6,10 @@ from typing import ClassVar
 from keras import ops
 
 from tfnlp.configs import check_head, check_packing
-from tfnlp.text.batches import IGNORED
+from tfnlp.functional.weighted_losses import correct, log_likelihood
+from tfnlp.text.batching.batches import IGNORED
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.settings import Settings
-from tfnlp.weighted_losses import correct, log_likelihood
 
 
 class Objective(Settings, abc.ABC):
@@ -77,7 +77,7 @@ class Objective(Settings, abc.ABC):
 
     @abc.abstractmethod
     def losses(self, labels, outputs, sample_weight=None):
-        """Return {name: loss} of a batch, unweighted, means as in `tfnlp.weighted_losses`."""
+        """Return {name: loss} of a batch, unweighted, means by `weighted_mean`."""
 
     def scores(self, labels, outputs):
         """Return {name: (sum, weight)} of a batch; the quotient of both is the score.

@@ -10,14 +10,14 @@ from typing import ClassVar
 import keras
 from keras import ops
 
+from tfnlp.functional.weighted_losses import cross_entropy
 from tfnlp.models import config_of
-from tfnlp.objectives.lane_memory import WithLaneMemory, check_memory
+from tfnlp.objectives.batches.lane_memory import WithLaneMemory, check_memory
+from tfnlp.objectives.batches.permutation_batches import TARGETS, PermutationBatches
+from tfnlp.objectives.batches.special_token_template import SpecialTokenTemplate
 from tfnlp.objectives.objective import Objective
-from tfnlp.objectives.permutation_batches import TARGETS, PermutationBatches
-from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.settings import check_at_least
-from tfnlp.weighted_losses import cross_entropy
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,15 +12,15 @@ import tensorflow as tf
 from keras import ops
 
 from tfnlp.configs import family_name
+from tfnlp.functional.weighted_losses import cross_entropy, weighted_mean
 from tfnlp.layers import GradientDisentangledEmbedding
 from tfnlp.models import DebertaConfig, build_model, config_of
+from tfnlp.objectives.batches.masking import POSITIONS, MaskedBatches
 from tfnlp.objectives.masked_lm import MaskedLM
 from tfnlp.objectives.masked_positions import predict_at_positions
-from tfnlp.objectives.masking import POSITIONS, MaskedBatches
 from tfnlp.objectives.objective import Objective, accuracy
 from tfnlp.objectives.token_replacement import ReplaceTokens, SampleTokens
 from tfnlp.utils.errors import InputError
-from tfnlp.weighted_losses import cross_entropy, weighted_mean
 
 # The inputs with the original tokens at masked positions, and a random number in [0, 1) for each.
 ORIGINALS, DRAWS = "masked_ids", "draws"

@@ -12,15 +12,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from tfnlp.functional.weighted_losses import cross_entropy
+from tfnlp.objectives.batches.masking import MaskedBatches
+from tfnlp.objectives.batches.passages import Passages
+from tfnlp.objectives.batches.segments import pad
+from tfnlp.objectives.batches.special_token_template import SpecialTokenTemplate
 from tfnlp.objectives.masked_lm import MaskedLM
 from tfnlp.objectives.masked_positions import logits_at_positions
-from tfnlp.objectives.masking import MaskedBatches
 from tfnlp.objectives.objective import Objective, accuracy
-from tfnlp.objectives.passages import Passages
-from tfnlp.objectives.segments import pad
-from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.utils.settings import setting
-from tfnlp.weighted_losses import cross_entropy
 
 TOKENS, PAIR = "tokens", "pair"
 

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from tfnlp.text.batches import IGNORED
+from tfnlp.text.batching.batches import IGNORED
 
 # The number of tokens of a block of cumulative sums.
 BLOCK = 128

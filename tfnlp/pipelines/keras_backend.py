@@ -16,7 +16,7 @@ from tfnlp.models import check_vocabulary, num_classes, reads_choices
 from tfnlp.pipelines.pipeline import pipeline_of
 from tfnlp.tasks.kinds import TASK_HEADS, kind_of, kind_of_head
 from tfnlp.text import Encodings, LengthBatches
-from tfnlp.training.inference import predictor
+from tfnlp.training.run.inference import predictor
 from tfnlp.utils.errors import InputError
 
 # Default maximum length; longer inputs are read in windows, or truncated.

@@ -19,12 +19,12 @@ import dataclasses
 import numpy as np
 
 from tfnlp.tasks.kinds import ANSWERER, CHOOSER, CLASSIFIER, EMBEDDER, SCORER, TAGGER
-from tfnlp.text.answers import best_answers
-from tfnlp.text.character_tags import best_characters
-from tfnlp.text.tags import ENTITY_TAG, TaggedText, best_rows, outside
-from tfnlp.text.text_arguments import as_sentences, as_texts
-from tfnlp.text.tokenizer import MAX_QUESTION_LENGTH
-from tfnlp.text.words import WordSplitter
+from tfnlp.text.decoding.answers import best_answers
+from tfnlp.text.decoding.character_tags import best_characters
+from tfnlp.text.decoding.tags import ENTITY_TAG, TaggedText, best_rows, outside
+from tfnlp.text.reading.text_arguments import as_sentences, as_texts
+from tfnlp.text.reading.words import WordSplitter
+from tfnlp.text.tokenizers.tokenizer import MAX_QUESTION_LENGTH
 from tfnlp.utils.errors import InputError, unknown_name
 from tfnlp.utils.settings import check_at_least
 
@@ -153,7 +153,8 @@ class Tagger(Pipeline):
         return [list(zip(t.words, t.tags, strict=True)) for t in self.predict(sentences)]
 
     def entities(self, sentences):
-        """Return the `tfnlp.text.tags.Entity`s of each sentence, from BIO, IOBES or BILOU tags.
+        """Return the entities of each sentence, from BIO, IOBES or BILOU tags, as
+        `tfnlp.text.decoding.tags.Entity`.
 
         Args:
             sentences: as in `tag`. For a list of words, positions count in the words joined by
@@ -169,7 +170,8 @@ class Tagger(Pipeline):
         return [tagged.entities for tagged in self.predict(sentences)]
 
     def predict(self, texts, second_texts=None):
-        """Return the `tfnlp.text.tags.TaggedText` of each sentence: tags, spans, probabilities.
+        """Return the tags, spans and probabilities of each sentence, as
+        `tfnlp.text.decoding.tags.TaggedText`.
 
         Args:
             texts: the sentences, as in `tag`.
@@ -239,7 +241,7 @@ class Answerer(Pipeline):
     kind = ANSWERER
 
     def answer(self, question, context, null_answers=None, count=1):
-        """Return the best `tfnlp.text.answers.Answer`s to a question, best first.
+        """Return the best `tfnlp.text.decoding.answers.Answer`s to a question, best first.
 
         Long contexts are split into windows.
 

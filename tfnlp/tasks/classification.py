@@ -5,7 +5,7 @@ import numpy as np
 from tfnlp import baselines
 from tfnlp.tasks.kinds import CLASSIFIER
 from tfnlp.tasks.task import Task
-from tfnlp.text.readers import check_label_names, check_positive_label
+from tfnlp.text.reading.readers import check_label_names, check_positive_label
 from tfnlp.utils.errors import unknown_name
 from tfnlp.utils.formatting import figure_name
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from tfnlp.tasks.kinds import CHOOSER
 from tfnlp.tasks.task import Task
-from tfnlp.text.readers import read_columns, read_header
+from tfnlp.text.reading.readers import read_columns, read_header
 from tfnlp.utils.errors import InputError
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 
-from tfnlp.text.readers import read_columns, read_lines
+from tfnlp.text.reading.readers import read_columns, read_lines
 from tfnlp.utils.errors import InputError
 
 

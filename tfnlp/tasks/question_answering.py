@@ -9,12 +9,12 @@ import string
 import numpy as np
 from absl import logging
 
-import tfnlp
+from tfnlp import functional
 from tfnlp.tasks.kinds import ANSWERER
 from tfnlp.tasks.task import Task
-from tfnlp.text.answers import answer_places, best_answers
-from tfnlp.text.readers import read_json_data
-from tfnlp.text.tokenizer import MAX_QUESTION_LENGTH
+from tfnlp.text.decoding.answers import answer_places, best_answers
+from tfnlp.text.reading.readers import read_json_data
+from tfnlp.text.tokenizers.tokenizer import MAX_QUESTION_LENGTH
 from tfnlp.utils.errors import InputError
 
 
@@ -144,7 +144,7 @@ class QuestionAnswering(Task):
 
     def loss(self, labels, outputs, sample_weight=None):
         start, end = (
-            tfnlp.weighted_losses.cross_entropy(labels[:, i], outputs[name], sample_weight)
+            functional.weighted_losses.cross_entropy(labels[:, i], outputs[name], sample_weight)
             for i, name in enumerate(self.kind.reads)
         )
         return (start + end) / 2

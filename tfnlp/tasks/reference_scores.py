@@ -3,7 +3,7 @@
 import collections
 import re
 
-from tfnlp.text.text_arguments import as_pairs
+from tfnlp.text.reading.text_arguments import as_pairs
 from tfnlp.utils.errors import InputError, needs_extra
 
 ROUGE_KINDS = ("rouge1", "rouge2", "rougeL")

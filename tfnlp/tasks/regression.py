@@ -7,9 +7,10 @@ import numpy as np
 from scipy import stats
 
 import tfnlp
+from tfnlp import functional
 from tfnlp.tasks.kinds import SCORER
 from tfnlp.tasks.task import Task
-from tfnlp.text.readers import Examples, as_number, read_columns
+from tfnlp.text.reading.readers import Examples, as_number, read_columns
 from tfnlp.utils.errors import InputError
 
 
@@ -71,7 +72,9 @@ class Regression(Task):
         return encodings, examples.labels
 
     def loss(self, labels, outputs, sample_weight=None):
-        return tfnlp.weighted_losses.squared_error(labels, outputs["logits"][:, 0], sample_weight)
+        return functional.weighted_losses.squared_error(
+            labels, outputs["logits"][:, 0], sample_weight
+        )
 
     def decode(self, examples, encodings, outputs):
         return np.stack(outputs["logits"])[:, 0]  # (examples,)

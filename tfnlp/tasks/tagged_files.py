@@ -5,7 +5,7 @@ import itertools
 import pathlib
 import re
 
-from tfnlp.text.readers import holds_objects, read_lines, read_objects
+from tfnlp.text.reading.readers import holds_objects, read_lines, read_objects
 from tfnlp.utils.errors import InputError, unknown_name
 
 # The units that are tagged.

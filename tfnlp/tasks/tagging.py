@@ -12,10 +12,10 @@ from sklearn.metrics import f1_score
 from tfnlp.tasks.kinds import TAGGER
 from tfnlp.tasks.tagged_files import BIO_TAG, TaggedSentences, check_unit, read_tagged, tag_names
 from tfnlp.tasks.task import Task
-from tfnlp.text.batches import IGNORED
-from tfnlp.text.character_tags import best_character_tags, token_characters
-from tfnlp.text.readers import check_label_names
-from tfnlp.text.tags import best_tags, first_tokens
+from tfnlp.text.batching.batches import IGNORED
+from tfnlp.text.decoding.character_tags import best_character_tags, token_characters
+from tfnlp.text.decoding.tags import best_tags, first_tokens
+from tfnlp.text.reading.readers import check_label_names
 from tfnlp.utils.errors import InputError
 
 __all__ = ["TaggedSentences", "Tagging", "read_tagged", "tag_names"]
@@ -41,8 +41,8 @@ class Tagging(Task):
         label_names: the tags in order of their ids.
         stride: the number of tokens shared by consecutive windows.
         unit: "word" or "character"; characters need BIO tags.
-        splitter: the `tfnlp.text.words.WordSplitter` of the training sentences, which the model's
-            runners use to split texts into words; None for white space alone.
+        splitter: the `WordSplitter` of the training sentences (`tfnlp.text.reading.words`), by
+            which the model's runners split texts into words; None for white space alone.
 
     Raises:
         InputError: for fewer than 2 tags, an empty or duplicate tag, an unknown unit, or a tag

@@ -2,7 +2,7 @@
 
 import abc
 
-import tfnlp
+from tfnlp import functional
 
 
 class Task(abc.ABC):
@@ -35,8 +35,8 @@ class Task(abc.ABC):
         """
 
     def loss(self, labels, outputs, sample_weight=None):
-        """Return the loss of a batch, a mean as in `tfnlp.weighted_losses`."""
-        return tfnlp.weighted_losses.cross_entropy(labels, outputs["logits"], sample_weight)
+        """Return the loss of a batch, a mean as in `tfnlp.functional.weighted_losses`."""
+        return functional.weighted_losses.cross_entropy(labels, outputs["logits"], sample_weight)
 
     @abc.abstractmethod
     def decode(self, examples, encodings, outputs):

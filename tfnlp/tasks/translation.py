@@ -5,13 +5,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from tfnlp.functional.weighted_losses import token_cross_entropy
 from tfnlp.objectives.objective import Objective, token_scores
 from tfnlp.tasks.translation_batches import TranslationBatches
-from tfnlp.text.special_tokens import with_target
-from tfnlp.text.text_arguments import check_too_long, warn_of_long
+from tfnlp.text.reading.text_arguments import check_too_long, warn_of_long
+from tfnlp.text.tokenizers.special_tokens import with_target
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.settings import setting
-from tfnlp.weighted_losses import token_cross_entropy
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,8 +32,7 @@ class Translation(Objective):
 
     label_smoothing: float = setting(
         0.1,
-        "e of `tfnlp.weighted_losses.token_cross_entropy` (Vaswani et al. 2017, section 5.4); 0: "
-        "none.",
+        "e of label smoothing (Vaswani et al. 2017, section 5.4); 0: none.",
         low=0,
         below=1,
     )

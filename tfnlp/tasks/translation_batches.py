@@ -5,8 +5,8 @@ import hashlib
 import numpy as np
 import tensorflow as tf
 
-from tfnlp.text.batches import IGNORED
-from tfnlp.text.epoch_batches import EpochBatches
+from tfnlp.text.batching.batches import IGNORED
+from tfnlp.text.batching.epoch_batches import EpochBatches
 
 
 class TranslationBatches(EpochBatches):

@@ -29,7 +29,7 @@ from tfnlp.models import build_model
 from tfnlp.quantization.fake_quantization import in_float
 from tfnlp.tasks import Classification
 from tfnlp.text import LengthBatches
-from tfnlp.text.readers import Examples
+from tfnlp.text.reading.readers import Examples
 from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig
 from tfnlp.utils.errors import InputError
 

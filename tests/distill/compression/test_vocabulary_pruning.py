@@ -31,8 +31,8 @@ from tfnlp.tasks.multiple_choice import Choices
 from tfnlp.tasks.question_answering import Questions
 from tfnlp.tasks.tagged_files import TaggedSentences
 from tfnlp.text import Examples, UnigramTokenizer, WordPieceTokenizer, load_tokenizer
-from tfnlp.text.marian import MarianTokenizer
-from tfnlp.text.special_tokens import SPECIAL_TOKENS
+from tfnlp.text.tokenizers.marian import MarianTokenizer
+from tfnlp.text.tokenizers.special_tokens import SPECIAL_TOKENS
 from tfnlp.utils.errors import InputError
 
 SIZES = {

@@ -8,7 +8,7 @@ import tensorflow as tf
 from distill.compression.block_kernels import block_kernels
 from distill.compression.weight_clustering import Clusterer, ClusteringConfig, cluster_weights
 from distill.learning import Distillation, Teacher, make_student
-from tests.training.test_finetuning import DEV, TRAIN
+from tests.training.experiments.test_finetuning import DEV, TRAIN
 from tfnlp.checkpoints import load_model
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification

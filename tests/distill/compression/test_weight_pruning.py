@@ -16,11 +16,11 @@ from distill.export.options import Export
 from distill.export.tflite import export_tflite
 from distill.runtime import TextClassifier
 from tests.kills import KILLS, killed_after
-from tests.training.test_finetuning import DEV, TRAIN, Scripted
+from tests.training.experiments.test_finetuning import DEV, TRAIN, Scripted
 from tfnlp.checkpoints import load_model
 from tfnlp.models import build_model
 from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig
-from tfnlp.training.fingerprints import content_fingerprint
+from tfnlp.training.run.fingerprints import content_fingerprint
 from tfnlp.utils.errors import InputError
 
 PATTERNS = ("magnitude", "2:4", "4x1", "2x4")

@@ -22,7 +22,7 @@ from tfnlp.configs import CELLS
 from tfnlp.configs.sizes import FAMILIES
 from tfnlp.models import RecurrentConfig, build_model
 from tfnlp.text import Encoding
-from tfnlp.text.tags import best_tags
+from tfnlp.text.decoding.tags import best_tags
 from tfnlp.utils.errors import InputError
 
 SIZES = {

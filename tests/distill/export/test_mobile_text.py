@@ -14,7 +14,7 @@ from distill.export.golden_outputs import write_golden
 from distill.reports import Inputs
 from distill.runtime import load_runner
 from tfnlp.text import WordPieceTokenizer
-from tfnlp.text.tokenizer import MAX_QUESTION_LENGTH
+from tfnlp.text.tokenizers.tokenizer import MAX_QUESTION_LENGTH
 
 ROOT = pathlib.Path(__file__).parents[3]
 DOCUMENT = (ROOT / "docs" / "mobile_text.md").read_text("utf-8")

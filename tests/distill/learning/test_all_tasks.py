@@ -14,7 +14,7 @@ from distill.learning.terms import Term
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification, MultipleChoice, QuestionAnswering, Regression, Tagging
 from tfnlp.text import LengthBatches
-from tfnlp.text.tokenizer import Encoding
+from tfnlp.text.tokenizers.tokenizer import Encoding
 
 TASKS = {
     "classification": Classification(["a", "b", "c"]),

@@ -25,7 +25,7 @@ from tfnlp.tasks import Classification, Tagging
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text import Examples, WordPieceTokenizer, load_tokenizer
 from tfnlp.training import RunFolder, Splits, TrainingConfig, predict
-from tfnlp.training.run_folder import TIMES
+from tfnlp.training.run.run_folder import TIMES
 from tfnlp.utils.errors import InputError
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "distillation.md"

@@ -12,7 +12,7 @@ from distill.learning.teacher_outputs import compute_teacher_outputs
 from tests.beam import NO_BEAM
 from tfnlp.models import build_model
 from tfnlp.text import LengthBatches
-from tfnlp.text.tokenizer import Encoding
+from tfnlp.text.tokenizers.tokenizer import Encoding
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.shard_work import in_beam
 

@@ -4,8 +4,8 @@ import pytest
 
 from distill.learning.word_neighbours import WordNeighbours, pieces_within, whole_words
 from tests.grammar_corpus import make_reviews
-from tfnlp.text.encoding import Encoding
-from tfnlp.text.tokenizer_loading import train_tokenizer
+from tfnlp.text.batching.encoding import Encoding
+from tfnlp.text.tokenizers.tokenizer_loading import train_tokenizer
 from tfnlp.utils.errors import InputError
 
 

@@ -28,9 +28,9 @@ from tests.distill.runtime.test_associated_files import ROOT, run
 from tests.requirements import installed_modules, read_requirements
 from tfnlp.models import build_model
 from tfnlp.pipelines.pipeline import PIPELINES
-from tfnlp.text.answers import best_answers
-from tfnlp.text.character_tags import best_character_tags
-from tfnlp.text.tags import best_rows
+from tfnlp.text.decoding.answers import best_answers
+from tfnlp.text.decoding.character_tags import best_character_tags
+from tfnlp.text.decoding.tags import best_rows
 from tfnlp.utils.errors import InputError
 
 OURS = ("distill", "recipes", "tfnlp")  # the packages of the distribution

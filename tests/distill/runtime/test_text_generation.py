@@ -15,13 +15,13 @@ from distill.runtime.cached_decoder import CachedDecoder
 from tests.distill.expected import tree_of
 from tests.distill.searches import assert_same_texts, padded, train_a_little, without_xla
 from tests.grammar_corpus import make_reviews
-from tests.text.test_marian import KOREAN, learned
+from tests.text.tokenizers.test_marian import KOREAN, learned
 from tfnlp import generation
 from tfnlp.models import TransformerConfig, build_model
 from tfnlp.tasks import ParallelTexts
 from tfnlp.text import train_tokenizer
-from tfnlp.text.marian import MarianTokenizer
-from tfnlp.text.unigram import UnigramTokenizer
+from tfnlp.text.tokenizers.marian import MarianTokenizer
+from tfnlp.text.tokenizers.unigram import UnigramTokenizer
 from tfnlp.utils.errors import InputError
 
 TEXTS = [text for text, _ in make_reviews(200)]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.recipes.refusals import check_refusals
-from tfnlp.training.step_log import SPEED
+from tfnlp.training.run.step_log import SPEED
 
 
 @pytest.fixture(scope="module")

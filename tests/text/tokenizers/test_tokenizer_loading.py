@@ -1,0 +1,124 @@
+"""Training of tokenizers, and their choice by family."""
+
+import json
+
+import pytest
+
+from tests.text.family_tokenizers import (
+    FAMILIES,
+    HARD_TEXTS,
+    ids_of,
+    saved,
+    tokenizer_of,
+    trained,
+)
+from tfnlp.text import WordPieceTokenizer, load_tokenizer, train_byte_level_bpe, train_unigram
+from tfnlp.text.tokenizers.tokenizer_loading import tokenizer_statistics, train_tokenizer
+from tfnlp.utils.errors import InputError
+
+
+def test_tokenizer_statistics():
+    wordpiece = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "film", "##s"])
+    # a film ##s / [UNK] a: 5 tokens of 4 words, one of them unknown.
+    assert tokenizer_statistics(wordpiece, ["A films", "영화 a"]) == (5 / 4, 1 / 5)
+    assert tokenizer_statistics(wordpiece, [""]) == (0, 0)
+    texts = ["the film is dull", "정말 좋다 영화"] * 3
+    unigram, bpe = train_unigram(texts, 60, "xlnet"), train_byte_level_bpe(texts, 300)
+    assert tokenizer_statistics(unigram, texts)[1] == tokenizer_statistics(bpe, ["쀍"])[1] == 0
+    assert tokenizer_statistics(unigram, ["쀍"]) == (2, 0.5)  # the space before it is known
+
+
+def test_a_family_with_another_kind_of_tokenizer_is_named():
+    with pytest.raises(InputError, match=r"^family=bert has no tokenizer of kind=bpe"):
+        train_tokenizer(HARD_TEXTS, "bpe", 300, "bert")
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("transfo-xl", "no tokenizer for the family 'transfo-xl'"),
+        ("openai-gpt", "no tokenizer for the family 'openai-gpt'"),
+        ("marian", r"source\.spm does not exist"),
+    ],
+)
+def test_a_family_without_a_tokenizer_of_its_own_takes_any(model, message, tmp_path):
+    """Bytes for a Transformer-XL, and no GPT's own, nor what another family's model has."""
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": model}))
+    with pytest.raises(InputError, match=message):
+        load_tokenizer(tmp_path)
+    for family in ("bert", "gpt2", "roberta", "albert", "xlnet"):
+        tokenizer = trained(family, HARD_TEXTS, 300)
+        tokenizer.save(tmp_path)
+        found = load_tokenizer(tmp_path)
+        assert type(found) is type(tokenizer) and found.family == tokenizer.family
+        assert ids_of(found, HARD_TEXTS) == ids_of(tokenizer, HARD_TEXTS)
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "roberta"}))
+    with pytest.raises(InputError, match="the family 'roberta' and the tokenizer one for 'xlnet'"):
+        tokenizer.save(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("family", "model", "kind"),
+    [("roberta", "albert", "Unigram"), ("albert", "gpt2", "BPE"), ("albert", "bert", "WordPiece")],
+)
+def test_a_tokenizer_of_another_kind_is_named(family, model, kind, tmp_path):
+    saved(trained(family, HARD_TEXTS, 300), tmp_path, model)
+    for name in ("vocab.json", "tokenizer_config.json"):
+        (tmp_path / name).unlink(missing_ok=True)
+    with pytest.raises(InputError, match=rf"tokenizer\.json holds no {kind} tokenizer"):
+        load_tokenizer(tmp_path)
+
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[", "]", "e", "##1", "kim"]
+
+
+def test_a_class_that_tfnlp_lacks_is_refused_by_name(tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
+    for name in ("BertJapaneseTokenizer", "RetriBertTokenizer"):
+        (tmp_path / "tokenizer_config.json").write_text(f'{{"tokenizer_class": "{name}"}}')
+        with pytest.raises(InputError, match=name):
+            load_tokenizer(tmp_path)
+    for name in ("BertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend"):
+        (tmp_path / "tokenizer_config.json").write_text(f'{{"tokenizer_class": "{name}"}}')
+        assert load_tokenizer(tmp_path).tokens("kim") == ["kim"]
+
+
+EDITS = {
+    "case": ("bert", lambda engine: engine["normalizer"].update(lowercase=False)),
+    "long words": ("bert", lambda engine: engine["model"].update(max_input_chars_per_word=50)),
+    "words": ("bert", lambda engine: engine.update(pre_tokenizer={"type": "WhitespaceSplit"})),
+    "template": ("bert", lambda engine: engine.update(post_processor=None)),
+    "normalizer": ("roberta", lambda engine: engine.update(normalizer={"type": "Lowercase"})),
+    "spaces": ("gpt2", lambda engine: engine["pre_tokenizer"].update(add_prefix_space=True)),
+    "nothing": ("albert", lambda engine: engine.update(normalizer=None)),
+}
+
+
+def edited(folder, family, edit):
+    """Write a tokenizer whose class says that its tokenizer.json rules, and edit that."""
+    saved(tokenizer_of(family), folder, family)
+    for name, change in (("tokenizer.json", edit), ("tokenizer_config.json", names_no_family)):
+        content = json.loads((folder / name).read_text(encoding="utf-8"))
+        change(content)
+        (folder / name).write_text(json.dumps(content), encoding="utf-8")
+    return folder
+
+
+def names_no_family(settings):
+    settings["tokenizer_class"] = "PreTrainedTokenizerFast"
+
+
+@pytest.mark.parametrize("family, edit", EDITS.values(), ids=EDITS)
+def test_a_tokenizer_json_that_reads_otherwise_is_refused(family, edit, tmp_path):
+    with pytest.raises(InputError, match=r"tokenizer\.json reads"):
+        load_tokenizer(edited(tmp_path, family, edit))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_cutting_and_padding_of_a_tokenizer_json_are_the_callers(family, tmp_path):
+    truncation = {"max_length": 4, "stride": 0, "strategy": "LongestFirst", "direction": "Right"}
+    padding = {"strategy": {"Fixed": 9}, "direction": "Right", "pad_to_multiple_of": None}
+    padding |= {"pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"}
+    sections = {"truncation": truncation, "padding": padding}
+    tokenizer = load_tokenizer(edited(tmp_path, family, lambda engine: engine.update(sections)))
+    assert ids_of(tokenizer, HARD_TEXTS) == ids_of(tokenizer_of(family), HARD_TEXTS)

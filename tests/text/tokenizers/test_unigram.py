@@ -1,0 +1,72 @@
+"""Unigram tokenizers from SentencePiece model files."""
+
+import json
+import pathlib
+
+import pytest
+
+from tests.text.family_tokenizers import HARD_TEXTS, ids_of, theirs_of
+from tfnlp.text import UnigramTokenizer, load_tokenizer, train_unigram
+from tfnlp.text.tokenizers.special_tokens import SPECIAL_TOKENS
+from tfnlp.text.tokenizers.unigram import MODEL_FILES, _sentencepiece_bytes, sentencepiece_package
+from tfnlp.utils.errors import InputError
+
+
+@pytest.mark.parametrize("family", ["albert", "xlnet", "deberta-v2"])
+def test_sentencepiece_file(family, tmp_path):
+    pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+    spm = pytest.importorskip("sentencepiece")
+    roles = SPECIAL_TOKENS[family].tokens
+    stem = tmp_path / MODEL_FILES[family].removesuffix(".model")
+    own = ("unk_token", "pad_token", "bos_token", "eos_token")
+    spm.SentencePieceTrainer.train(
+        sentence_iterator=iter([t for t in HARD_TEXTS if t]),
+        model_prefix=str(stem),
+        vocab_size=160,
+        hard_vocab_limit=False,
+        # Where `transformers` takes it to be in each family's file.
+        unk_id=0 if family == "xlnet" else 1,
+        bos_id=2,
+        eos_id=3,
+        unk_piece=roles["unk_token"],
+        pad_id=5 if family == "xlnet" else 0,
+        pad_piece=roles["pad_token"],
+        user_defined_symbols=[t for r, t in roles.items() if r not in own],
+        minloglevel=2,
+    )
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": family}))
+    theirs = theirs_of(tmp_path, family)
+    tokenizer = load_tokenizer(tmp_path)
+    assert tokenizer.character_map
+    assert ids_of(tokenizer, HARD_TEXTS) == theirs(HARD_TEXTS)["input_ids"]
+    pathlib.Path(f"{stem}.model").write_bytes(b"\xff" * 40)
+    with pytest.raises(InputError, match="no SentencePiece unigram model"):
+        load_tokenizer(tmp_path)
+
+
+def test_bad_sizes_and_pieces_are_named():
+    with pytest.raises(InputError, match="vocabulary_size=12 is less than the characters"):
+        train_unigram(HARD_TEXTS, 12, "xlnet")
+    with pytest.raises(InputError, match="lacks <pad>"):
+        UnigramTokenizer([("a", -1.0)], "albert")
+
+
+@pytest.mark.parametrize(
+    "settings, name, value",
+    [
+        ("normalizer_spec", "add_dummy_prefix", False),
+        ("normalizer_spec", "escape_whitespaces", False),
+        ("trainer_spec", "byte_fallback", True),
+        ("trainer_spec", "treat_whitespace_as_suffix", True),
+    ],
+)
+def test_a_setting_of_sentencepiece_that_changes_pieces_is_named(settings, name, value, tmp_path):
+    pieces = dict.fromkeys([*SPECIAL_TOKENS["albert"].tokens.values(), "▁a"])
+    content = _sentencepiece_bytes(
+        [(p, 0.0) for p in pieces], SPECIAL_TOKENS["albert"].tokens, b""
+    )
+    model = sentencepiece_package().sentencepiece_model_pb2.ModelProto.FromString(content)
+    setattr(getattr(model, settings), name, value)
+    (tmp_path / "spiece.model").write_bytes(model.SerializeToString())
+    with pytest.raises(InputError, match=f"spiece.model .* {name}={value}"):
+        UnigramTokenizer.from_folder(tmp_path, "albert")

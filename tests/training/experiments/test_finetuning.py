@@ -1,0 +1,183 @@
+"""`FineTuning` picks the best epoch on dev, and reports that model, each split by itself."""
+
+import dataclasses
+import types
+
+import numpy as np
+import pytest
+
+from distill.learning import Distillation, Teacher, make_student
+from tfnlp.checkpoints import load_model
+from tfnlp.models import build_model
+from tfnlp.tasks import Classification, MultipleChoice, Regression, Tagging
+from tfnlp.tasks.multiple_choice import Choices
+from tfnlp.tasks.regression import ScoredExamples
+from tfnlp.tasks.tagging import TaggedSentences
+from tfnlp.text.reading.readers import Examples
+from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig
+from tfnlp.training.experiments import finetuning
+from tfnlp.training.experiments.finetuning import check_varied
+from tfnlp.utils.errors import InputError
+
+TRAIN = Examples(["a fine film", "the plot is dull"] * 4, labels=[1, 0] * 4)
+DEV = Examples(["not fine", "the film is fine", "x"], labels=[0, 1, 0])
+WEB = Examples(["fine", "dull"], labels=[1, 0])
+TEST = Examples(["a dull film", "un film x", "fine", "영화 정말 좋다"], labels=[0, 1, 1, 1])
+
+
+class Scripted(Classification):
+    """Scores by a script while there is one, then by what the model gives; notes each call."""
+
+    def __init__(self, script):
+        super().__init__(["bad", "good"])
+        self.script = list(script)
+        self.calls = []
+
+    def decode(self, examples, encodings, outputs):
+        assert len(encodings) == len(outputs["logits"]) == len(examples)
+        return np.stack(outputs["logits"])
+
+    def score_predictions(self, examples, predictions):
+        self.calls.append((examples, predictions))
+        return {"accuracy": self.script.pop(0) if self.script else float(predictions.mean())}
+
+    def answers(self, examples, predictions):
+        return super().answers(examples, ["bad"] * len(examples))
+
+    def baseline(self, examples):
+        return {}
+
+
+def test_the_best_epoch_on_dev_is_reported_and_further_sets_select_nothing(
+    one_layer, tokenizer, tmp_path
+):
+    # By turns of both dev sets in each epoch.
+    task = Scripted([0.5, 0.1, 0.9, 0.2, 0.4, 0.3])
+    model = build_model(one_layer, "classifier", 2)
+    config = TrainingConfig(epochs=3, batch_size=4, learning_rate=1e-2)
+    run = RunFolder(tmp_path / "run", {})
+    data = Splits(TRAIN, DEV, 16, TEST, further_dev={"web": WEB})
+    figures = FineTuning(task, model, tokenizer, data, config=config, run=run).run_all()
+    assert [examples for examples, _ in task.calls] == [DEV, WEB] * 4 + [TEST]
+    assert [m["val_accuracy"] for m in run.metrics()] == [0.5, 0.9, 0.4]
+    assert [m["val_web/accuracy"] for m in run.metrics()] == [0.1, 0.2, 0.3]
+    assert all(m["val_web/loss"] > 0 for m in run.metrics())
+    by_epoch = [logits for _, logits in task.calls[:6:2]]
+    reported, web, test = (logits for _, logits in task.calls[6:])
+    np.testing.assert_allclose(reported, by_epoch[1], atol=1e-5)
+    np.testing.assert_allclose(web, task.calls[3][1], atol=1e-5)
+    for other in (by_epoch[0], by_epoch[2]):
+        assert np.abs(reported - other).max() > 0.01
+    assert figures["dev_accuracy"] == pytest.approx(reported.mean())
+    assert figures["test_accuracy"] == pytest.approx(test.mean())
+    assert figures["dev_web/accuracy"] == pytest.approx(web.mean())
+    card = (run.path / "README.md").read_text()
+    assert f"| dev web/accuracy | {figures['dev_web/accuracy']:.4f} |" in card
+    best, last = load_model(run.best, "classifier", 2), model
+    assert figures["parameters"] == best.count_params()
+    inputs = {"token_ids": [[2, 6, 3]], "segment_ids": [[0] * 3], "padding_mask": [[1] * 3]}
+    inputs = {key: np.array(value) for key, value in inputs.items()}
+    shares = [np.abs(np.asarray(m(inputs)["logits"])) for m in (best, last)]
+    assert np.abs(shares[0] - shares[1]).max() > 0.01
+
+
+def test_other_examples_or_another_model_are_noticed_on_resuming(
+    one_layer, tokenizer, tmp_path, no_graphs
+):
+    config = TrainingConfig(epochs=1, batch_size=4)
+    flags = {"train": "train.tsv", "dev": "dev.tsv"}
+
+    def start(model_config=one_layer, train=TRAIN, dev=DEV, labels=("bad", "good")):
+        task = Classification(list(labels))
+        model = build_model(model_config, "classifier", 2)
+        run = RunFolder(tmp_path / "run", flags)
+        return FineTuning(
+            task, model, tokenizer, Splits(train, dev, 16), config=config, run=run
+        ).run_all()
+
+    figures = start()
+    assert start() == figures
+    relabelled = dataclasses.replace(TRAIN, labels=[0, *TRAIN.labels[1:]])
+    fewer = Examples(TRAIN.texts[:3], labels=TRAIN.labels[:3])
+    retold = dataclasses.replace(DEV, texts=["not fine", "the film is fine", "X"])
+    for changed, what in [
+        ({"train": relabelled}, r"train \(train\.tsv\)"),
+        ({"train": fewer}, r"train \(train\.tsv\)"),
+        ({"labels": ("good", "bad")}, r"train \(train\.tsv\)"),
+        ({"dev": retold}, r"dev \(dev\.tsv\)"),
+        ({"model_config": dataclasses.replace(one_layer, activation="relu")}, "model"),
+    ]:
+        with pytest.raises(InputError, match=rf"was trained on other content of {what} than"):
+            start(**changed)
+
+
+def test_a_rate_that_breaks_the_weights_ends_in_one_sentence(one_layer, tokenizer, tmp_path):
+    task = Classification(["bad", "good"])
+    model = build_model(one_layer, "classifier", 2)
+    config = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e30, warmup_share=0.0)
+    run = RunFolder(tmp_path / "run", {})
+    with pytest.raises(InputError, match="lower learning_rate"):
+        FineTuning(
+            task, model, tokenizer, Splits(TRAIN, DEV, 16), config=config, run=run
+        ).run_all()
+    assert not run.best.exists() and run.metrics() == []
+
+
+@pytest.mark.parametrize("distilled", [False, True])
+def test_numbers_begin_at_the_training_mean(
+    distilled, one_layer, tokenizer, tmp_path, caplog, no_graphs
+):
+    """At a learning rate of 0, of a model and of a student narrower than its teacher."""
+    texts = ["a fine film", "the plot is dull", "x", "fine"]
+    train = ScoredExamples(texts, None, [40.0, 50.0, 48.0, 42.0])
+    dev = ScoredExamples(texts, None, [0.0, 100.0, 50.0, 50.0])
+    task, model = Regression(), build_model(one_layer, "classifier", 1)
+    # Batches of three examples and of one: the loss on dev is the mean over examples.
+    still = TrainingConfig(epochs=1, batch_size=3, learning_rate=0.0)
+    run = RunFolder(tmp_path / "run", {})
+    data = Splits(train, dev, 16)
+    if distilled:
+        teacher, student = Teacher([model], tokenizer, task), make_student(model, hidden_dim=16)
+        figures = Distillation(
+            task, student, tokenizer, data, config=still, run=run, teacher=teacher
+        ).run_all()
+    else:
+        figures = FineTuning(task, model, tokenizer, data, config=still, run=run).run_all()
+    best = load_model(run.best, "classifier")
+    np.testing.assert_array_equal(best.get_layer("classifier").bias, [45.0])
+    assert figures["dev_only_answer"] == pytest.approx(45, abs=1)
+    answer = f"{figures['dev_only_answer']:.4f}"
+    assert f"All of dev gets one answer, {answer}, though the right ones differ." in caplog.text
+    assert "Classes" not in (run.path / "README.md").read_text()
+    assert figures["dev_baseline_mean_squared_error"] == 1250
+    assert figures["dev_mean_squared_error"] == pytest.approx(1275, rel=0.05)
+    name = "val_hard_label_loss" if distilled else "val_loss"
+    assert run.metrics()[0][name] == pytest.approx(figures["dev_mean_squared_error"], rel=1e-4)
+
+
+def test_examples_of_one_label_alone_are_refused():
+    words = Classification(["bad", "good"]), Tagging(["O", "B-x"])
+    alike = Examples(["a fine film", "fine"], labels=[1, 1])
+    tagged = TaggedSentences([["a", "film"], ["fine"]], [["O", "O"], ["O"]])
+    scores = ScoredExamples(["a", "b"], None, [0.5, 0.5])
+    for task, train, label in zip(
+        (*words, Regression()), (alike, tagged, scores), ("'good'", "'O'", "0.5"), strict=True
+    ):
+        with pytest.raises(
+            InputError, match=f"All examples of `train` have the label {label}, so"
+        ):
+            FineTuning(task, None, None, Splits(train, DEV, 16), config=None, run=None).run_all()
+    choices = Choices(["a", "b"], [["c", "d"], ["e", "f"]], [0, 0])
+    varied = TaggedSentences([["a", "b"]], [["O", "B-x"]])
+    for task, train in zip((*words, MultipleChoice()), (TRAIN, varied, choices), strict=True):
+        check_varied(task, train)
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"), [([2, 0, 0, 0, 7, 3], True), ([2, 7, 8, 9, 7, 3], False)]
+)
+def test_a_vocabulary_of_another_kind_is_told_by_its_unknown_tokens(ids, said, caplog):
+    tokenizer = types.SimpleNamespace(unknown_token_id=0, special_token_ids=[0, 1, 2, 3])
+    with caplog.at_level("WARNING"):
+        finetuning._warn_of_unknown(tokenizer, np.array(ids))
+    assert ("75 % of the tokens are unknown" in caplog.text) == said

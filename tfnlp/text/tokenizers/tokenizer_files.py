@@ -1,0 +1,93 @@
+"""Tokenizer files of checkpoint folders, which may hold a model or another tokenizer."""
+
+import pathlib
+
+from tfnlp.families import MODEL_TYPES
+from tfnlp.text.reading.lines import check_file
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import as_json, atomic_replace, read_json, write_text
+
+# The files from which tfnlp or `transformers` loads tokenizers.
+FILES = (
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "spm.model", "tokenizer.model"),
+    *("source.spm", "target.spm", "target_vocab.json"),
+)
+# The names in config.json of families that work with any tokenizer.
+ANY_TOKENIZER = tuple(name for name, family in MODEL_TYPES.items() if family.any_tokenizer)
+
+
+def read_family(folder):
+    """Return the family in the folder's config.json, or None without that file."""
+    path = pathlib.Path(folder) / "config.json"
+    return read_json(path).get("model_type") if path.exists() else None
+
+
+def read_settings(folder):
+    """Read the folder's tokenizer_config.json; an empty dict without that file."""
+    path = pathlib.Path(folder) / "tokenizer_config.json"
+    return read_json(path) if path.exists() else {}
+
+
+def read_engine(folder, kind):
+    """Read the folder's tokenizer.json, whose model must be of a kind of `tokenizers`."""
+    content = read_json(folder / "tokenizer.json")
+    model = content.get("model", {})
+    if model.get("type", "WordPiece") != kind or "vocab" not in model:
+        raise InputError(
+            f"{folder / 'tokenizer.json'} holds no {kind} tokenizer, which the folder must hold."
+        )
+    return content
+
+
+def read_token_lines(path):
+    """Return the lines of a tokenizer's text file, without the last one if it is empty.
+
+    Raises:
+        InputError: if the file is missing or not UTF-8.
+    """
+    check_file(path)
+    try:
+        # Not splitlines(): a token may be a Unicode line separator.
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except UnicodeDecodeError as e:
+        raise InputError(f"{path} is not UTF-8 text (byte {e.start}); save it as UTF-8.") from None
+    return lines if lines[-1] else lines[:-1]
+
+
+def check_tokenizer_family(folder, family, tokenizer_family):
+    """Raise an `InputError` if the model in a folder needs another family's tokenizer.
+
+    The `tokenizer_family` of WordPiece is None: it works with any family, as Korean models of many
+    families use it. Families in `ANY_TOKENIZER` take any tokenizer.
+    """
+    if None not in (family, tokenizer_family) and family not in (tokenizer_family, *ANY_TOKENIZER):
+        raise InputError(
+            f"{folder}: the model is of the family {family!r} and the tokenizer one for "
+            f"{tokenizer_family!r}; write it into another folder, or make one for {family!r}."
+        )
+
+
+def save_tokenizer(tokenizer, folder):
+    """Write a tokenizer's files and tokenizer_config.json, as `transformers` does.
+
+    Files of another tokenizer in the folder are removed; others are left alone.
+
+    Args:
+        tokenizer: the tokenizer.
+        folder: the folder, created if needed.
+
+    Raises:
+        InputError: if a file cannot be written, or the folder's model is of another family.
+    """
+    folder = pathlib.Path(folder)
+    check_tokenizer_family(folder, read_family(folder), tokenizer.family)
+    files = {"tokenizer_config.json": as_json(tokenizer.settings()), **tokenizer.files()}
+    for name, content in files.items():
+        if isinstance(content, bytes):
+            with atomic_replace(folder / name) as temporary:
+                pathlib.Path(temporary).write_bytes(content)
+        else:
+            write_text(folder / name, content)
+    for name in set(FILES) - set(files):
+        (folder / name).unlink(missing_ok=True)

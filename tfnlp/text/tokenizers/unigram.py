@@ -1,0 +1,217 @@
+"""SentencePiece unigram tokenizers of ALBERT, XLNet, DeBERTa v2 and v3, and Marian."""
+
+import base64
+import json
+from typing import ClassVar
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
+
+from tfnlp.text.reading.lines import check_file
+from tfnlp.text.reading.text_arguments import as_texts
+from tfnlp.text.tokenizers.special_tokens import SPECIAL_TOKENS
+from tfnlp.text.tokenizers.tokenizer import Tokenizer
+from tfnlp.text.tokenizers.tokenizer_files import read_engine
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import as_json
+
+# The SentencePiece file of each family.
+MODEL_FILES = {
+    "albert": "spiece.model",
+    "xlnet": "spiece.model",
+    "deberta-v2": "spm.model",
+    "marian": "source.spm",
+}
+
+
+class UnigramTokenizer(Tokenizer):
+    """Unigram tokenizer, by the most probable pieces (Kudo 2018, 'Subword Regularization', eq. 7).
+
+    Args:
+        pieces: (piece, log probability) in order of their ids.
+        family: "albert", "xlnet", "deberta-v2" or "marian"; determines the special-token template
+            and the normalisation, which is `character_map` alone for Marian.
+        lowercase: whether to lowercase; the family's default where None.
+        keep_accents: whether ALBERT keeps accents. Stripping them decomposes Hangul syllables, and
+            the pieces are then learned from the decomposed text.
+        character_map: SentencePiece's compiled normalisation, bytes; or None.
+
+    Raises:
+        InputError: if the pieces lack a special token.
+    """
+
+    fields: ClassVar = {"do_lower_case": "lowercase", "keep_accents": "keep_accents"}
+
+    def __init__(self, pieces, family, lowercase=None, keep_accents=False, character_map=None):
+        self.family = family
+        self.special_tokens = SPECIAL_TOKENS[family]
+        self.lowercase = family == "albert" if lowercase is None else lowercase
+        self.keep_accents = keep_accents
+        self.character_map = character_map
+        self.pieces = list(pieces)
+        names, tokens = [piece for piece, _ in self.pieces], self.special_tokens.tokens
+        self.special_tokens.check_in(names)
+        model = models.Unigram(self.pieces, unk_id=names.index(tokens["unk_token"]))
+        engine = _engine(model, family, self.lowercase, keep_accents, character_map)
+        engine.decoder = decoders.Metaspace()
+        if family == "marian":
+            # A token that is dropped, such as an unknown one, leaves its space behind.
+            strip = decoders.Replace(tokenizers.Regex("^ +| +$"), "")
+            engine.decoder = decoders.Sequence([decoders.Metaspace(), decoders.Fuse(), strip])
+        self.special_tokens.add_to(engine)
+        super().__init__(engine, tokens["pad_token"])
+
+    @classmethod
+    def _read(cls, folder, family):
+        path = folder / MODEL_FILES[family]
+        if path.exists() and not (folder / "tokenizer.json").exists():
+            pieces, character_map = read_sentencepiece(path)
+        else:
+            content = read_engine(folder, "Unigram")
+            pieces = [tuple(piece) for piece in content["model"]["vocab"]]
+            # Special tokens, such as DeBERTa's [MASK], may follow the pieces.
+            late = sorted((t["id"], t["content"]) for t in content.get("added_tokens", []))
+            special = SPECIAL_TOKENS[family].tokens.values()
+            pieces += [(t, 0.0) for i, t in late if i >= len(pieces) and t in special]
+            steps = (content.get("normalizer") or {}).get("normalizers", [])
+            maps = [s["precompiled_charsmap"] for s in steps if s.get("type") == "Precompiled"]
+            character_map = base64.b64decode(maps[0]) if maps else None
+        return {"pieces": pieces, "family": family, "character_map": character_map}, {}
+
+    def files(self):
+        """Return tokenizer.json; or, for Marian, both SentencePiece files and vocab.json."""
+        if self.family != "marian":
+            return {"tokenizer.json": self.to_json()}
+        model = _sentencepiece_bytes(self.pieces, self.special_tokens.tokens, self.character_map)
+        ids = as_json({piece: i for i, (piece, _) in enumerate(self.pieces)})
+        return {"source.spm": model, "target.spm": model, "vocab.json": ids}
+
+
+def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_accents=True):
+    """Train unigram pieces on texts.
+
+    Args:
+        texts: a list of strings.
+        vocabulary_size: the maximum number of pieces, including special tokens.
+        family, lowercase: as in `UnigramTokenizer`.
+        keep_accents: whether ALBERT keeps accents (XLNet never does).
+
+    Returns:
+        A `UnigramTokenizer`.
+    """
+    tokens = SPECIAL_TOKENS[family].tokens
+    lowercase = family == "albert" if lowercase is None else lowercase
+    character_map = None
+    if family == "marian":
+        character_map = _compiled_normalization("nmt_nfkc_cf" if lowercase else "nmt_nfkc")
+    engine = _engine(models.Unigram(), family, lowercase, keep_accents, character_map)
+    trainer = trainers.UnigramTrainer(
+        vocab_size=vocabulary_size,
+        special_tokens=list(dict.fromkeys(tokens.values())),
+        unk_token=tokens["unk_token"],
+        show_progress=False,
+    )
+    try:
+        engine.train_from_iterator(as_texts(texts), trainer)
+    except Exception as e:  # the engine raises plain Exception
+        if "not large enough" not in str(e):
+            raise
+        raise InputError(
+            f"vocabulary_size={vocabulary_size} is less than the characters of the texts and the "
+            "special tokens; give a larger one."
+        ) from None
+    # Rounded, as reading the file may lose the last bit, which decides ties ("ㅋㅋㅋ").
+    learned = json.loads(engine.to_str())["model"]["vocab"]
+    pieces = [(piece, round(score, 6)) for piece, score in learned]
+    return UnigramTokenizer(pieces, family, lowercase, keep_accents, character_map)
+
+
+def _engine(model, family, lowercase, keep_accents, character_map):
+    """Return an engine with the normalisation of the family's tokenizer of `transformers`."""
+    spaces = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
+    steps = [normalizers.Precompiled(character_map)] if character_map else []
+    if family == "marian":
+        # As in SentencePiece: apply its map, then collapse and strip spaces.
+        steps += [_replaced(" {2,}", " "), _replaced("^ +| +$", "")]
+    elif family == "deberta-v2":
+        steps = [normalizers.Lowercase()] if lowercase else []
+        steps += [_replaced(r"\s{2,}|[\n\r\t]", " "), normalizers.NFC()]
+        steps.append(normalizers.Strip(left=False, right=True))
+    else:
+        spaces = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), spaces])
+        last = [*([normalizers.Lowercase()] if lowercase else []), *steps]
+        steps = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
+        if not keep_accents or family == "xlnet":
+            steps += [normalizers.NFKD(), normalizers.StripAccents()]
+        steps += last
+    engine = tokenizers.Tokenizer(model)
+    engine.normalizer, engine.pre_tokenizer = normalizers.Sequence(steps), spaces
+    return engine
+
+
+def _replaced(pattern, text):
+    return normalizers.Replace(tokenizers.Regex(pattern), text)
+
+
+def sentencepiece_package():
+    """Import `sentencepiece` and its protobuf messages; the device runtime lacks both."""
+    import sentencepiece.sentencepiece_model_pb2
+
+    return sentencepiece
+
+
+def read_sentencepiece(path):
+    """Read the pieces of a SentencePiece model and its compiled normalisation, or None.
+
+    Raises:
+        InputError: if the file is missing or broken, or not a unigram model.
+    """
+    from google.protobuf.message import DecodeError
+
+    check_file(path)
+    model = sentencepiece_package().sentencepiece_model_pb2.ModelProto()
+    try:
+        model.ParseFromString(path.read_bytes())
+        is_unigram = model.trainer_spec.model_type == model.trainer_spec.UNIGRAM
+    except DecodeError:
+        is_unigram = False
+    if not is_unigram:
+        raise InputError(f"{path} is no SentencePiece unigram model; copy the file again.")
+    for settings, expected in (
+        (model.trainer_spec, {"byte_fallback": False, "treat_whitespace_as_suffix": False}),
+        (model.normalizer_spec, {"add_dummy_prefix": True, "escape_whitespaces": True}),
+    ):
+        for name, value in expected.items():
+            if getattr(settings, name) != value:
+                raise InputError(
+                    f"{path} was trained with {name}={not value}, which tfnlp does not read; give "
+                    "a tokenizer without it."
+                )
+    pieces = [(piece.piece, piece.score) for piece in model.pieces]
+    return pieces, model.normalizer_spec.precompiled_charsmap or None
+
+
+def _sentencepiece_bytes(pieces, tokens, character_map):
+    """Return the contents of a SentencePiece model file, the inverse of `read_sentencepiece`."""
+    model = sentencepiece_package().sentencepiece_model_pb2.ModelProto()
+    names = [piece for piece, _ in pieces]
+    kinds, unknown = model.SentencePiece, tokens["unk_token"]
+    special = dict.fromkeys(tokens.values(), kinds.CONTROL) | {unknown: kinds.UNKNOWN}
+    for piece, score in pieces:
+        model.pieces.add(piece=piece, score=score, type=special.get(piece, kinds.NORMAL))
+    trainer, normalizer = model.trainer_spec, model.normalizer_spec
+    trainer.model_type, trainer.vocab_size = trainer.UNIGRAM, len(pieces)
+    trainer.unk_id, trainer.unk_piece = names.index(unknown), unknown
+    trainer.bos_id = trainer.eos_id = trainer.pad_id = -1
+    normalizer.name = "user_defined"
+    normalizer.precompiled_charsmap = character_map or b""
+    return model.SerializeToString(deterministic=True)
+
+
+def _compiled_normalization(rule):
+    """Return a normalisation rule of SentencePiece, such as "nmt_nfkc", compiled to bytes."""
+    package = sentencepiece_package()
+    spec = package.sentencepiece_model_pb2.NormalizerSpec()
+    normalizer = package.SentencePieceNormalizer(rule_name=rule)
+    spec.ParseFromString(normalizer.serialized_normalizer_spec())
+    return spec.precompiled_charsmap

@@ -1,0 +1,144 @@
+"""One training from data to a finished run folder: encode, build, fit, evaluate, report."""
+
+import abc
+import dataclasses
+
+from tfnlp.checkpoints import save_model
+from tfnlp.training.run.resumable_fit import fit
+from tfnlp.training.run.run_folder import RunFolder
+from tfnlp.training.run.training_config import TrainingConfig
+from tfnlp.utils.formatting import figure_name
+
+
+@dataclasses.dataclass(frozen=True)
+class Splits:
+    """Data of a training.
+
+    Args:
+        train: examples, pairs of texts or a corpus to train on, as the task or objective reads it.
+        dev: the same to evaluate on after each epoch; None where no score is needed.
+        max_length: the most tokens of a text.
+        test: the same to score the finished model on; None for none.
+        further_dev: {name: the same} to evaluate on after each epoch too, which select nothing.
+    """
+
+    train: object
+    dev: object
+    max_length: int
+    test: object = None
+    further_dev: dict = dataclasses.field(default_factory=dict)
+
+    def parts(self):
+        """Return {name: data} of the splits that are not None; "dev_NAME" of a further dev set."""
+        splits = {"train": self.train, "dev": self.dev}
+        splits |= {f"dev_{name}": data for name, data in self.further_dev.items()}
+        splits["test"] = self.test
+        return {name: data for name, data in splits.items() if data is not None}
+
+    @classmethod
+    def from_parts(cls, parts, max_length):
+        """Return the splits whose `parts` these are."""
+        devs = {name: data for name, data in parts.items() if name.startswith("dev_")}
+        further_dev = {name.removeprefix("dev_"): data for name, data in devs.items()}
+        return cls(parts["train"], parts.get("dev"), max_length, parts.get("test"), further_dev)
+
+
+@dataclasses.dataclass
+class Experiment(abc.ABC):
+    """A training, which a killed process resumes from its run folder with the same weights.
+
+    `run_all` is the whole of it. Children are configurations: `FineTuning`, `Pretraining`,
+    `TranslatorTraining`. A further kind of training, such as a distillation for a task, is a child
+    of the nearest of them. It adds its fields (a teacher, terms) and overrides few methods:
+    `build` returns a `Trainer` whose `compute_loss` is its loss, `encode` adds what that reads to
+    the batches, `fingerprints` adds its further inputs, and `evaluate` its figures.
+
+    Args:
+        task: see `tfnlp.tasks`, or an objective, see `tfnlp.objectives`.
+        model: the model to train and save, built in the scope of the strategy to train under.
+        tokenizer: the model's.
+        data: `Splits`.
+        config: a `TrainingConfig`.
+        run: the `RunFolder` to write to.
+
+    Attributes:
+        batches: {"train": batches, ...}, the result of `encode`.
+        trainer: the compiled `Trainer` that Keras fits, the result of `build`.
+        monitor: name of the logged metric that is highest in the best epoch; None to keep the
+            last epoch.
+    """
+
+    task: object
+    model: object
+    tokenizer: object
+    data: Splits
+    config: TrainingConfig
+    run: RunFolder
+
+    monitor = None
+    on_nan = "stop"
+
+    def run_all(self):
+        """Run the whole training; return a dict of its figures."""
+        self.check()
+        self.batches = self.encode()
+        self.trainer = self.build()
+        self.fit()
+        figures = self.evaluate()
+        self.report(figures)
+        return figures
+
+    @abc.abstractmethod
+    def check(self):
+        """Raise an InputError before long work if the data or the model does not fit."""
+
+    @abc.abstractmethod
+    def encode(self):
+        """Return {name: batches} of the splits."""
+
+    @abc.abstractmethod
+    def build(self):
+        """Return the `Trainer` of the model, compiled for the batches."""
+
+    def fit(self):
+        """Train, or resume; after each epoch evaluate on dev and save the model if it is best."""
+        fit(
+            self.trainer,
+            self.batches["train"],
+            self.config,
+            self.run,
+            self.save,
+            monitor=self.monitor,
+            evaluate=self.evaluate_dev,
+            fingerprints=self.fingerprints(),
+            on_nan=self.on_nan,
+        )
+
+    def evaluate_dev(self):
+        """Return the metrics on dev after an epoch: "val_loss"; "val_NAME/loss" of others."""
+        return {
+            figure_name(name.replace("dev", "val", 1), key): value
+            for name in self.batches
+            if name.startswith("dev")
+            for key, value in self.measure(name).items()
+        }
+
+    def measure(self, name):
+        """Return the metrics of the model on a split, such as "dev"; by default none."""
+        return {}
+
+    def save(self, folder):
+        """Save the model in a folder, such as `run.best`."""
+        save_model(self.model, folder, tokenizer=self.tokenizer)
+
+    @abc.abstractmethod
+    def fingerprints(self):
+        """Return {name: fingerprint} of the inputs, beside the batches, that decide the result."""
+
+    @abc.abstractmethod
+    def evaluate(self):
+        """Return the figures of the finished training, a dict."""
+
+    @abc.abstractmethod
+    def report(self, figures):
+        """Write the figures, the curves and the model card to the run folder."""

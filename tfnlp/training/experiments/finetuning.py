@@ -1,0 +1,278 @@
+"""Fine-tuning of a model for a task, from examples to a finished run."""
+
+import dataclasses
+import functools
+import gzip
+import pathlib
+from collections.abc import Callable
+
+import numpy as np
+from absl import logging
+
+from tfnlp.checkpoints import check_saves, load_model, save_model
+from tfnlp.checkpoints.tensors import WEIGHTS
+from tfnlp.models import check_lengths
+from tfnlp.quantization.fake_quantization import count_parameters
+from tfnlp.tasks.confusion_matrix import only_answer
+from tfnlp.text import Encodings, LengthBatches, load_tokenizer
+from tfnlp.training.experiments.experiment import Experiment
+from tfnlp.training.run.fingerprints import content_fingerprint
+from tfnlp.training.run.inference import evaluator, predict_batches, predictor
+from tfnlp.training.run.run_report import write_report
+from tfnlp.training.step.adversarial import AdversarialRegularizer
+from tfnlp.training.step.optimizer import compile_model
+from tfnlp.training.step.trainer import FineTuner
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import write_json
+from tfnlp.utils.formatting import counted, figure_name
+
+# The share of unknown tokens from which a vocabulary hardly fits the texts.
+MUCH_UNKNOWN = 0.3
+
+
+@dataclasses.dataclass
+class FineTuning(Experiment):
+    """The fine-tuning of a model for a task, which keeps and reports the best epoch.
+
+    Args:
+        task: see `tfnlp.tasks`; the best epoch has the highest `task.monitor` on dev.
+        model: with the task's head.
+        data: `Splits` of the task's examples.
+        tokenizer, config, run: as in `Experiment`.
+        regularizer: as in `FineTuner`.
+        compress: function from a model and the number of steps to a compressor, such as
+            `distill.compression.weight_pruning.PruningConfig.pruner`; None for none.
+
+    Raises:
+        InputError: by `run_all`, if the model cannot be saved as a folder, texts are too long for
+            it, or all training examples have one label.
+    """
+
+    regularizer: AdversarialRegularizer | None = None
+    compress: Callable | None = None
+
+    @property
+    def monitor(self):
+        return f"val_{self.task.monitor}"
+
+    def check(self):
+        check_varied(self.task, self.data.train)
+        check_saves(self.model)
+
+    def encode(self):
+        batches = encode_splits(
+            self.task, self.tokenizer, self.data.parts(), self.config, self.data.max_length
+        )
+        check_lengths(batches["train"], self.model)
+        return batches
+
+    def build(self):
+        self.task.initialise_head(self.model, self.data.train)
+        trainer = self.make_trainer()
+        steps = len(self.batches["train"])
+        if self.compress is not None:
+            check_compresses(self.config)
+            # The schedule is that of the epochs the run began with. Otherwise pruned weights would
+            # grow back if a finished run gets more epochs.
+            first_steps = self.config.max_steps
+            first_steps = first_steps or self.run.first_epochs(self.config.epochs) * steps
+            trainer.compressor = self.compress(self.model, first_steps)
+        compile_model(self.config, trainer, steps)
+        return trainer
+
+    def make_trainer(self):
+        """Return the `Trainer` to compile."""
+        return FineTuner(self.model, self.task, self.regularizer)
+
+    @functools.cached_property
+    def _run_on_dev(self):
+        return evaluator(self.model, self.task, self.batches["dev"].signature())
+
+    def measure(self, name):
+        outputs, loss = self._run_on_dev(self.batches[name])
+        scores = self.task.score(self.data.parts()[name], self.batches[name].encodings, outputs)
+        return {self.trainer.task_loss: loss, **scores}
+
+    def save(self, folder):
+        settings = {"max_length": self.data.max_length} | (self.task.settings or {})
+        if getattr(self.data.train, "pairs", None):
+            settings["pairs"] = True
+        save_model(self.model, folder, self.task.label_names, self.tokenizer, settings)
+
+    def fingerprints(self):
+        inputs = {
+            "train": [self.data.train, self.task.label_names],
+            "dev": self.data.dev,
+            "model": self.model.text_config,
+        }
+        if self.trainer.compressor is not None:
+            inputs["the compression"] = self.trainer.compressor.config
+        return {name: content_fingerprint(value) for name, value in inputs.items()}
+
+    def evaluate(self):
+        """Return scores of the best epoch, baselines and the figures of a compressor."""
+        head, classes = self.task.kind.head, self.task.num_classes
+        best = load_model(self.run.best, head, classes, block_size=self.model.block_size)
+        splits = self.data.parts()
+        return {
+            **score_splits(best, self.task, splits, self.batches),
+            **baseline_scores(self.task, splits),
+            **self.task.linear_figures(splits),
+            **compression_figures(self.trainer.compressor, best, self.run),
+        }
+
+    def report(self, figures):
+        counts = {name: len(examples) for name, examples in self.data.parts().items()}
+        labels, metric = self.task.label_names, self.task.monitor
+        write_report(self.run, figures, labels, metric, examples=counts)
+
+
+def encode_splits(task, tokenizer, splits, config, max_length):
+    """Return batches of the splits of a task's data.
+
+    Args:
+        task: see `tfnlp.tasks`.
+        tokenizer: of the model.
+        splits: {name: examples}; "train" is shuffled.
+        config: a `TrainingConfig`.
+        max_length: the longest input in tokens.
+
+    Returns:
+        {name: `LengthBatches`}.
+    """
+    batches = {}
+    for name, examples in splits.items():
+        options = {"batch_size": config.batch_size, "seed": config.seed}
+        if name == "train":
+            options["shuffle"] = True
+            options["fixed_length"] = max_length if config.fixed_length else None
+        batches[name] = encode_batches(task, tokenizer, examples, max_length, **options)
+    return batches
+
+
+def encode_batches(task, tokenizer, examples, max_length, batch_size, **options):
+    """Return `LengthBatches` of a task's examples.
+
+    The number of truncated texts is logged, and a warning where many tokens are unknown.
+
+    Args:
+        task, tokenizer, max_length: as in `encode_splits`.
+        examples: of the task.
+        batch_size: B.
+        options: as in `LengthBatches`, such as `shuffle` and `seed`.
+    """
+    encodings, labels = task.encode(tokenizer, examples, max_length)
+    rows = Encodings.from_list(encodings)
+    if rows.examples is None and rows.truncated.any():
+        sizes = rows.truncated.sum(), len(rows.truncated), max_length
+        logging.info("%d of %d texts were cut to max_length=%d tokens.", *sizes)
+    _warn_of_unknown(tokenizer, rows.token_ids)
+    options["pad_token_id"] = tokenizer.pad_token_id
+    batches = LengthBatches(encodings, batch_size, labels, **options)
+    logging.info(
+        "%s in %s, %.1f %% of their tokens padding.",
+        counted(len(encodings), "example"),
+        counted(len(batches), "batch", "batches"),
+        100 * batches.padding_share(),
+    )
+    return batches
+
+
+def _warn_of_unknown(tokenizer, token_ids):
+    """Warn if much of the text is unknown to a tokenizer, as with a vocabulary of another kind."""
+    unknown = getattr(tokenizer, "unknown_token_id", None)
+    if unknown is None:
+        return
+    special = [i for i in tokenizer.special_token_ids if i != unknown]
+    of_text = token_ids[~np.isin(token_ids, special)]
+    share = np.mean(of_text == unknown) if len(of_text) else 0
+    if share > MUCH_UNKNOWN:
+        logging.warning(
+            "%.0f %% of the tokens are unknown to the vocabulary, so that the model cannot read "
+            "them; check that it is of this language, and of the kind of its tokenizer.",
+            100 * share,
+        )
+
+
+def check_varied(task, train):
+    """Raise an InputError if all labels or tags of the training examples are one."""
+    labels = {*task.answers(train, [])[0]}
+    if len(labels) == 1 and task.label_names:  # others are places
+        raise InputError(
+            f"All examples of `train` have the label {labels.pop()!r}, so that there is nothing "
+            "to tell apart; give examples of others too."
+        )
+
+
+def check_compresses(config):
+    """Raise an InputError for a moving average of the weights beside a compressor."""
+    if config.ema_decay:
+        raise InputError(
+            f"ema_decay={config.ema_decay} does not go with compression: the average of weights "
+            "that become zero, or clusters, one after the other has neither; leave out one."
+        )
+
+
+def score_splits(model, task, splits, batches):
+    """Return a model's size and its scores on all splits but "train", a dict of figures.
+
+    If all examples of a split get one answer though their labels differ, that answer is a figure
+    too.
+    """
+    figures = {"parameters": count_parameters(model)}
+    predict = predictor(model, task.kind.reads)
+    for name, split in batches.items():
+        if name == "train":
+            continue
+        examples = splits[name]
+        predictions = task.decode(examples, split.encodings, predict(split))
+        scores = task.score_predictions(examples, predictions)
+        figures |= {figure_name(name, key): value for key, value in scores.items()}
+        answer = only_answer(*task.answers(examples, predictions))
+        if answer is not None:
+            figures[figure_name(name, "only_answer")] = answer
+    return figures
+
+
+def baseline_scores(task, splits):
+    """Return the scores of the majority class, or the mean, of each split but "train"."""
+    return {
+        figure_name(name, f"baseline_{key}"): value
+        for name, examples in splits.items()
+        if name != "train"
+        for key, value in task.baseline(examples).items()
+    }
+
+
+def compression_figures(compressor, best, run):
+    """Return the figures of a compressor, or None, and the best epoch's compressed size."""
+    if compressor is None:
+        return {}
+    size = len(gzip.compress((run.best / WEIGHTS).read_bytes()))
+    return compressor.figures(best) | {"compressed_bytes": size}
+
+
+def write_n_best(task, run_folder, examples, max_length, count=5, block_size=None):
+    """Write a run's best answers to each question to its n_best.json.
+
+    Args:
+        task: a `QuestionAnswering`.
+        run_folder: the folder of the run, with the fine-tuned model in `best`.
+        examples: `Questions`.
+        max_length: the maximum input length in tokens.
+        count: the number of answers for each question.
+        block_size: as in `load_model`.
+    """
+    best = pathlib.Path(run_folder) / "best"
+    tokenizer = load_tokenizer(best)
+    batches = encode_batches(task, tokenizer, examples, max_length, 32)
+    model = load_model(best, task.kind.head, block_size=block_size)
+    outputs = predict_batches(model, batches, task.kind.reads)
+    answers = task.n_best(examples, batches.encodings, outputs, count)
+    write_json(
+        pathlib.Path(run_folder) / "n_best.json",
+        {
+            i: [dataclasses.asdict(answer) for answer in best_of_question]
+            for i, best_of_question in zip(examples.ids, answers, strict=True)
+        },
+    )
