@@ -88,7 +88,7 @@ def run_model(folder, size, source, tokenizer):
 
     from distill import reports
     from distill.learning.teacher_outputs import compute_teacher_outputs
-    from tfnlp import checkpoints, configs, models
+    from tfnlp import checkpoints, configs, models, pipelines
     from tfnlp.text import LengthBatches, read_examples
 
     config = configs.config_by_name(None, size, vocabulary_size=tokenizer.vocabulary_size)
@@ -100,8 +100,8 @@ def run_model(folder, size, source, tokenizer):
     tokens = int(np.sum(encodings.lengths))
     # The bytes of what the model reads, since long texts are cut.
     text_bytes = source.stat().st_size * tokens / np.sum(tokenizer.encode(texts).lengths)
-    task = reports.prediction_task("classifier", ["bad", "good"], settings)
-    columns = reports.Columns(label="")
+    task = pipelines.prediction_task("classifier", ["bad", "good"], settings)
+    columns = pipelines.Columns(label="")
     predictor, clock = reports.Predictor(str(folder / "model"), task, columns), Clock()
     reports.predict_files(predictor, [source], folder / "said", 0.02, clock)
     tell(f"predict, {size}", text_bytes, tokens, clock.seconds)

@@ -55,7 +55,7 @@ def main():
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "frontier.html")
     entry_point.load_tensorflow()
-    columns = reports.Columns(FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column)
+    columns = pipelines.Columns(FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column)
     candidates = (
         reports.find_candidates(FLAGS.sweep_dir)
         if FLAGS.sweep_dir
@@ -63,7 +63,7 @@ def main():
     )
     metric = reports.measure_candidates(
         candidates,
-        lambda pipeline: reports.task_of(pipeline).read(FLAGS.input, columns),
+        lambda pipeline: pipelines.task_of(pipeline).read(FLAGS.input, columns),
         folder / "measured.json",
         teacher_runner(),
         repeats=FLAGS.repeats,

@@ -82,7 +82,7 @@ def model_of_flags():
 
 def columns_of_flags():
     """Return the `Columns` of --input."""
-    return reports.Columns(
+    return pipelines.Columns(
         text=FLAGS.text_column,
         pair=FLAGS.pair_column,
         label=FLAGS.label_column,
@@ -105,7 +105,7 @@ def main():
     if FLAGS.output_dir:
         check_writable(pathlib.Path(FLAGS.output_dir) / "summary.json")
     kind, labels, settings, load = model_of_flags()
-    task = reports.prediction_task(kind, labels, settings, FLAGS.positive_label)
+    task = pipelines.prediction_task(kind, labels, settings, FLAGS.positive_label)
     if FLAGS.shard_mb:
         model = runner_flags.absolute(FLAGS.model)
         sizes = FLAGS.batch_size, FLAGS.num_threads
@@ -117,13 +117,13 @@ def main():
     else:
         inputs = task.inputs_of(FLAGS.text, FLAGS.pair, FLAGS.question, FLAGS.ending)
     runner = load()  # last, so that bad input is reported at once
-    predictions = reports.predict_inputs(runner, inputs)
+    predictions = pipelines.predict_inputs(runner, inputs)
     if FLAGS.output_dir:
-        reports.write_predictions(
+        pipelines.write_predictions(
             FLAGS.output_dir, runner, inputs, predictions, FLAGS.positive_label
         )
     else:
-        reports.print_predictions(runner, inputs, predictions, FLAGS.positive_label)
+        pipelines.print_predictions(runner, inputs, predictions, FLAGS.positive_label)
 
 
 if __name__ == "__main__":

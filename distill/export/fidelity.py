@@ -5,10 +5,10 @@ import pathlib
 
 from absl import logging
 
-from distill.reports.prediction_tasks import prediction_task, task_of
-from distill.reports.predictions import predict_inputs
 from distill.runtime.associated_files import read_files
 from tfnlp.pipelines import KerasBackend, pipeline_of
+from tfnlp.pipelines.prediction_tasks import prediction_task, task_of
+from tfnlp.pipelines.predictions import predict_inputs
 from tfnlp.quantization.fake_quantization import in_float
 
 
@@ -29,7 +29,7 @@ def compare(pipeline, reference, inputs):
     Args:
         pipeline: of the file, from `distill.runtime`.
         reference: the pipeline of the Keras model.
-        inputs: `distill.reports.Inputs`.
+        inputs: `distill.pipelines.Inputs`.
 
     Returns:
         A dict of `texts`, the number of texts, and the figures of `PredictionTask.compare`.

@@ -5,7 +5,7 @@ import dataclasses
 
 import numpy as np
 
-from distill.reports.predictions import predict_inputs
+from tfnlp.pipelines.predictions import predict_inputs
 from tfnlp.utils.files import write_json
 
 
@@ -24,7 +24,7 @@ def write_golden(path, pipeline, inputs):
     Args:
         path: of the JSON file.
         pipeline: of the file, from `distill.runtime`.
-        inputs: `distill.reports.Inputs`.
+        inputs: `distill.pipelines.Inputs`.
     """
     content = {
         "kind": pipeline.kind.name,

@@ -3,7 +3,7 @@
 import dataclasses
 
 from distill.export.metadata import Credits
-from distill.reports.inputs import Inputs
+from tfnlp.pipelines.inputs import Inputs
 
 
 @dataclasses.dataclass(frozen=True)

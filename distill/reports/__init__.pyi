@@ -1,7 +1,5 @@
 """Comparison of files: predictions, latency, Pareto frontier."""
 
-from .inputs import Columns as Columns
-from .inputs import Inputs as Inputs
 from .latency import benchmark_file as benchmark_file
 from .latency import print_benchmark as print_benchmark
 from .pareto_frontier import find_candidates as find_candidates
@@ -11,8 +9,3 @@ from .pareto_frontier import page as page
 from .pareto_frontier import table_rows as table_rows
 from .prediction_shards import Predictor as Predictor
 from .prediction_shards import predict_files as predict_files
-from .prediction_tasks import prediction_task as prediction_task
-from .prediction_tasks import task_of as task_of
-from .predictions import predict_inputs as predict_inputs
-from .predictions import print_predictions as print_predictions
-from .predictions import write_predictions as write_predictions

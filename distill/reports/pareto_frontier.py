@@ -9,9 +9,9 @@ import re
 from absl import logging
 
 from distill.reports.latency import benchmark_file
-from distill.reports.prediction_tasks import task_of
-from distill.reports.predictions import predict_inputs
 from distill.runtime import load_runner
+from tfnlp.pipelines.prediction_tasks import task_of
+from tfnlp.pipelines.predictions import predict_inputs
 from tfnlp.plots import html_page, html_table, svg_of
 from tfnlp.tasks.confusion_matrix import matrix_rows
 from tfnlp.utils.errors import InputError

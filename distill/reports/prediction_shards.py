@@ -7,12 +7,12 @@ import itertools
 import pathlib
 
 from distill import runtime
-from distill.reports.inputs import Columns, Inputs
-from distill.reports.prediction_tasks import PredictionTask
-from distill.reports.predictions import predict_inputs, print_summary, write_lines
 from tfnlp import pipelines
 from tfnlp.corpora import find_files
 from tfnlp.corpora.file_ranges import ROWS, FileRange, as_file, plan_ranges
+from tfnlp.pipelines.inputs import Columns, Inputs
+from tfnlp.pipelines.prediction_tasks import PredictionTask
+from tfnlp.pipelines.predictions import predict_inputs, print_summary, write_lines
 from tfnlp.tasks.kinds import TAGGER
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import make_folder, read_json, write_json

@@ -4,7 +4,6 @@ import itertools
 
 from absl import flags
 
-from distill import reports
 from recipes.shell.command_line import group, refuse_without
 from recipes.shell.input_checks import named_files
 from tfnlp import checkpoints, corpora, pipelines, text
@@ -119,9 +118,9 @@ def read_inputs(path, folder, text_column=None, pair_column=None):
     """
     if folder is None or checkpoints.read_head(folder) not in TASK_HEADS:
         examples = text.read_examples(path, text_column or "sentence", pair_column, None)
-        return reports.Inputs(examples.texts, examples.pairs)
+        return pipelines.Inputs(examples.texts, examples.pairs)
     # An empty label column means no labels.
-    columns = reports.Columns(text_column, pair_column, "", prompt=text_column)
+    columns = pipelines.Columns(text_column, pair_column, "", prompt=text_column)
     labels, settings = checkpoints.read_labels(folder), checkpoints.read_task_settings(folder)
-    task = reports.prediction_task(pipelines.read_kind(folder), labels, settings)
+    task = pipelines.prediction_task(pipelines.read_kind(folder), labels, settings)
     return task.read(path, columns)

@@ -5,9 +5,9 @@ import pytest
 
 from distill.export.options import Export
 from distill.export.tflite import export_tflite
-from distill.reports import Inputs
 from tfnlp.checkpoints import save_model
 from tfnlp.models import DistilBertConfig, build_model
+from tfnlp.pipelines import Inputs
 
 HEADS = {
     "classifier": ("classifier", 2, ["bad", "good"]),

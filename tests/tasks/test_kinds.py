@@ -7,10 +7,10 @@ import pickle
 import pytest
 
 from distill import runtime
-from distill.reports.prediction_tasks import TASKS
 from tfnlp import tasks
 from tfnlp.functional.links import LINKS
 from tfnlp.pipelines import PIPELINES
+from tfnlp.pipelines.prediction_tasks import TASKS
 from tfnlp.tasks.kinds import KINDS, TASK_HEADS, TEXT_KINDS, kind_of_head, kind_of_task
 from tfnlp.utils.errors import InputError
 

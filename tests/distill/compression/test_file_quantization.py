@@ -19,13 +19,13 @@ from distill.compression.file_quantization import (
 from distill.export import tflite
 from distill.export.options import Export
 from distill.export.tflite import export_tflite
-from distill.reports import Inputs
 from distill.runtime import TextClassifier
 from distill.runtime.associated_files import read_files
 from tests.distill.expected import tree_of
 from tfnlp.checkpoints import load_model
 from tfnlp.layers import fake_quantize, get_ranges
 from tfnlp.models import build_model
+from tfnlp.pipelines import Inputs
 from tfnlp.quantization.fake_quantization import in_float
 from tfnlp.tasks import Classification
 from tfnlp.text import LengthBatches

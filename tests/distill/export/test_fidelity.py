@@ -11,13 +11,13 @@ from distill.export.fidelity import compare, describe, file_card, float_referenc
 from distill.export.mediapipe import ONE_TEXT
 from distill.export.options import Export
 from distill.export.tflite import export_tflite
-from distill.reports import Inputs, predict_inputs, prediction_task
 from distill.runtime import load_runner
 from distill.runtime.associated_files import read_files
 from tests.distill.conftest import HEADS, INPUTS, SETTINGS, TEXTS
 from tests.distill.expected import keras_outputs
 from tfnlp.checkpoints import load_model
 from tfnlp.models import build_model
+from tfnlp.pipelines import Inputs, predict_inputs, prediction_task
 from tfnlp.utils.errors import InputError
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from distill.export.golden_outputs import write_golden
-from distill.reports import predict_inputs
 from distill.runtime import load_runner
 from tests.distill.conftest import HEADS, INPUTS
+from tfnlp.pipelines import predict_inputs
 from tfnlp.text import Encoding
 
 

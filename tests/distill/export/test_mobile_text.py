@@ -11,8 +11,8 @@ import subprocess
 import pytest
 
 from distill.export.golden_outputs import write_golden
-from distill.reports import Inputs
 from distill.runtime import load_runner
+from tfnlp.pipelines import Inputs
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.text.tokenizers.tokenizer import MAX_QUESTION_LENGTH
 

@@ -9,10 +9,11 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from distill.reports import Columns, Inputs, pareto_frontier, task_of
+from distill.reports import pareto_frontier
 from distill.reports.latency import benchmark_file, print_benchmark
 from distill.reports.pareto_frontier import Candidate, find_candidates, name_candidates, pareto
 from distill.runtime import load_runner
+from tfnlp.pipelines import Columns, Inputs, task_of
 from tfnlp.tasks.kinds import SCORER, TAGGER
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.seed_statistics import Estimate

@@ -6,20 +6,19 @@ import os
 
 import pytest
 
-from distill.reports import (
+from distill.reports import Predictor, predict_files
+from distill.reports.prediction_shards import FileRange, as_file
+from distill.runtime import load_runner
+from tests.beam import NO_BEAM
+from tests.pipelines.test_predictions import FILES
+from tfnlp.pipelines import (
     Columns,
     Inputs,
-    Predictor,
-    predict_files,
     predict_inputs,
     prediction_task,
     task_of,
     write_predictions,
 )
-from distill.reports.prediction_shards import FileRange, as_file
-from distill.runtime import load_runner
-from tests.beam import NO_BEAM
-from tests.distill.reports.test_predictions import FILES
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.shard_work import in_beam
 

@@ -1,6 +1,6 @@
 """Inputs: drawn, taken, and as flat texts."""
 
-from distill.reports import Inputs
+from tfnlp.pipelines import Inputs
 
 
 def test_inputs_are_drawn_with_all_their_columns():

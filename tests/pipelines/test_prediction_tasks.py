@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from distill.reports import Columns, Inputs, prediction_task
+from tfnlp.pipelines import Columns, Inputs, prediction_task
 from tfnlp.utils.errors import InputError
 
 TAGS = ["O", "B-x", "I-x"]

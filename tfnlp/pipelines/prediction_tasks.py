@@ -7,8 +7,8 @@ import pathlib
 import numpy as np
 from absl import logging
 
-from distill.reports.inputs import Columns, Inputs
 from tfnlp import tasks
+from tfnlp.pipelines.inputs import Columns, Inputs
 from tfnlp.tasks import kinds
 from tfnlp.tasks.confusion_matrix import confusion_matrix, only_answer
 from tfnlp.tasks.question_answering import Questions

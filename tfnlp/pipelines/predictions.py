@@ -3,7 +3,7 @@
 import pathlib
 import sys
 
-from distill.reports.prediction_tasks import task_of
+from tfnlp.pipelines.prediction_tasks import task_of
 from tfnlp.tasks.confusion_matrix import confusion_table
 from tfnlp.utils.files import json_text, write_json, write_text
 

@@ -8,21 +8,20 @@ import re
 import numpy as np
 import pytest
 
-from distill.reports import Inputs, prediction_task
-from distill.reports.predictions import (
+from distill.runtime import load_runner as load_file
+from tfnlp.pipelines import Inputs, load_runner, prediction_task
+from tfnlp.pipelines.pipeline import Classification
+from tfnlp.pipelines.predictions import (
     predict_inputs,
     print_predictions,
     summarise,
     write_predictions,
 )
-from distill.runtime import load_runner as load_file
-from tfnlp.pipelines import load_runner
-from tfnlp.pipelines.pipeline import Classification
 from tfnlp.tasks.confusion_matrix import confusion_table
 from tfnlp.tasks.question_answering import f1
 from tfnlp.utils.errors import InputError
 
-PAGE = pathlib.Path(__file__).parents[3] / "docs" / "python.md"
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
 QUESTIONS = [
     {"id": "q1", "question": "film ?", "answers": [{"answer_start": 23, "text": "a fine plot"}]},
     {"id": "q2", "question": "plot ?", "answers": []},
