@@ -157,7 +157,7 @@ def test_learning_is_the_same_in_every_process():
         "texts = [text for text, _ in make_reviews(300)]\n"
         "print(train_wordpiece(texts, 300).vocabulary)"
     )
-    root = pathlib.Path(__file__).parents[2]
+    root = pathlib.Path(__file__).parents[3]
     command = [sys.executable, "-c", code]
     found = {subprocess.check_output(command, cwd=root) for _ in range(3)}
     assert len(found) == 1

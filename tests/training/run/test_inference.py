@@ -18,7 +18,7 @@ from tfnlp.training import predict
 from tfnlp.training.run.inference import evaluator, predictor
 from tfnlp.utils.errors import InputError
 
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
+PAGE = pathlib.Path(__file__).parents[3] / "docs" / "python.md"
 TEXTS = ["a fine film", "정말 지루하다 !", "the plot is not dull , a fine film ."]
 
 
