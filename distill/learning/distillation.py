@@ -121,11 +121,10 @@ class Distillation(FineTuning):
         length = self.data.max_length
         return encode_splits(self.task, teacher.tokenizer, splits, self.config, length)
 
-    def build(self):
-        """Train all phases but the last, and return the trainer of the last.
+    def train(self):
+        """Train the phases, each in a subfolder of the next one's run.
 
-        Each phase is trained in a subfolder of the next one's run. Its final state has the
-        student's weights, from which the next phase starts.
+        Its final state has the student's weights, from which the next phase starts.
         """
         self.task.initialise_head(self.model, self.data.train)
         folders = [self.run]
@@ -135,7 +134,7 @@ class Distillation(FineTuning):
         for *phase, folder in zip(self.phases, self.distillers, reversed(folders), strict=True):
             if folder is not self.run:
                 self._fit_phase(*phase, folder)
-        return super().build()
+        super().train()
 
     def make_trainer(self):
         return self.distillers[-1]

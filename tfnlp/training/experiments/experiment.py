@@ -82,8 +82,7 @@ class Experiment(abc.ABC):
         """Run the whole training; return a dict of its figures."""
         self.check()
         self.batches = self.encode()
-        self.trainer = self.build()
-        self.fit()
+        self.train()
         figures = self.evaluate()
         self.report(figures)
         return figures
@@ -99,6 +98,11 @@ class Experiment(abc.ABC):
     @abc.abstractmethod
     def build(self):
         """Return the `Trainer` of the model, compiled for the batches."""
+
+    def train(self):
+        """Build the trainer and fit it."""
+        self.trainer = self.build()
+        self.fit()
 
     def fit(self):
         """Train, or resume; after each epoch evaluate on dev and save the model if it is best."""
