@@ -74,7 +74,7 @@ def kill_after(step, delay):
 
     def on_train_batch_end(recorder, batch, logs=None):
         progress = recorder.progress
-        done = progress["epoch"] * len(recorder.batches) + progress["step"] + 1
+        done = progress.epoch * len(recorder.batches) + progress.step + 1
         if done >= step and not killing:
             killing.append(threading.Timer(delay, os.kill, (os.getpid(), signal.SIGKILL)))
             killing[0].start()

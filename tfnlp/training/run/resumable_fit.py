@@ -88,13 +88,13 @@ def fit(model, batches, config, run, save_model, **options):
 
     @functools.cache  # with several workers a new dataset would retrace the steps
     def dataset(skip):
-        data = batches.dataset(lambda: recorder.progress["epoch"], skip)
+        data = batches.dataset(lambda: recorder.progress.epoch, skip)
         return shared_dataset(strategy, data, len(batches) - skip)
 
     with run.alone():
         recorder.restore()
         facts = {"flags": run.flags, "settings": dataclasses.asdict(config)}
-        facts |= {"data": recorder.fingerprints, "state": recorder.progress}
+        facts |= {"data": recorder.fingerprints, "state": vars(recorder.progress)}
         check_same(strategy, facts)
         if recorder.finished:
             logging.info("%s is complete; nothing to train.", run.path)
@@ -102,7 +102,7 @@ def fit(model, batches, config, run, save_model, **options):
         run.start()
         with recorder.running(), plain_errors(strategy, batches):
             while not (recorder.finished or recorder.interrupted):
-                start, skip = recorder.progress["epoch"], recorder.progress["step"]
+                start, skip = recorder.progress.epoch, recorder.progress.step
                 if skip == recorder.steps_of(start):  # the run was killed before dev was evaluated
                     recorder.finish_epoch()
                     continue
@@ -123,6 +123,35 @@ def fit(model, batches, config, run, save_model, **options):
         raise KeyboardInterrupt
 
 
+@dataclasses.dataclass
+class Progress:
+    """How far a run is; all are JSON values.
+
+    Args:
+        epoch: the finished epochs.
+        step: the finished steps within the epoch.
+        best: the highest score of an epoch on dev.
+        waited: the epochs since.
+        stopped: whether patience has ended the run.
+        logs: the metrics of a finished epoch that dev has yet to score.
+        kept: {steps as text: score} of the best epochs, see `KeptModels.rank`.
+        skipped: the steps that were skipped.
+        in_a_row: those since the last that was not.
+        bad: why the last step ended the run, a sentence.
+    """
+
+    epoch: int = 0
+    step: int = 0
+    best: float | None = None
+    waited: int = 0
+    stopped: bool = False
+    logs: dict | None = None
+    kept: dict = dataclasses.field(default_factory=dict)
+    skipped: int = 0
+    in_a_row: int = 0
+    bad: str | None = None
+
+
 @dataclasses.dataclass(eq=False)
 class RunRecorder(keras.callbacks.Callback):
     """Callback that updates the run folder, shows progress, and stops the training.
@@ -140,8 +169,7 @@ class RunRecorder(keras.callbacks.Callback):
             skips such updates (`tfnlp.training.step.non_finite_steps`).
 
     Attributes:
-        progress: the finished epochs, the finished steps within the epoch, and what else a resumed
-            run has to know; a dict of JSON values, part of the state.
+        progress: the `Progress` of the run, part of its state.
         interrupted: True once a signal has stopped the training.
     """
 
@@ -158,7 +186,7 @@ class RunRecorder(keras.callbacks.Callback):
         super().__init__()
         encoded = {"the encoded batches": self.batches.fingerprint()}
         self.fingerprints = {**self.fingerprints, **encoded}
-        self.progress = {"epoch": 0, "step": 0, "best": None, "waited": 0, "stopped": False}
+        self.progress = Progress()
         self.epochs = self.config.total_epochs(len(self.batches))
         self.kept = KeptModels(
             self.run.checkpoints,
@@ -178,29 +206,30 @@ class RunRecorder(keras.callbacks.Callback):
             if not self.run.overwritten:
                 self.run.truncate_metrics(0, 0)
             return
-        self.progress, self.sums = state
+        progress, self.sums = state
+        self.progress = Progress(**progress)
         for name, variable in self.log_variables().items():
             if name in self.sums:
                 variable.assign(self.sums[name])
         if self.model.step_log is not None:
             self.model.step_log.restored()
         self.sums = {n: value for n, value in self.sums.items() if n in metric_names(self.model)}
-        error = self.progress.pop("bad", None)
-        if error and self.on_nan != "skip":
-            raise InputError(error)
-        self.run.truncate_metrics(self.progress["epoch"], self.step)
+        if self.progress.bad and self.on_nan != "skip":
+            raise InputError(self.progress.bad)
+        self.progress.bad = None
+        self.run.truncate_metrics(self.progress.epoch, self.step)
         if not self.finished:
-            place = self.progress["epoch"], self.progress["step"]
+            place = self.progress.epoch, self.progress.step
             logging.info("Resuming %s after epoch %d, step %d.", self.run.path, *place)
 
     @property
     def finished(self):
-        return self.progress["stopped"] or self.progress["epoch"] >= self.epochs
+        return self.progress.stopped or self.progress.epoch >= self.epochs
 
     @property
     def step(self):
         """The finished steps of all epochs."""
-        return self.progress["epoch"] * len(self.batches) + self.progress["step"]
+        return self.progress.epoch * len(self.batches) + self.progress.step
 
     def steps_of(self, epoch):
         """Return the steps of an epoch, counted from 0: fewer in one that `max_steps` ends."""
@@ -261,13 +290,13 @@ class RunRecorder(keras.callbacks.Callback):
             for name, variable in metric_names(self.model).items():
                 variable.assign_add(self.sums[name])
             self.sums = {}
-        self.progress["step"] += 1
-        step = self.progress["step"]
+        self.progress.step += 1
+        step = self.progress.step
         self.check_step(logs["loss"])
         self.bar.update()
         if step % 20 == 0:
             self.bar.set_postfix(loss=f"{logs['loss']:.4f}", refresh=False)
-        epoch_ends = step == self.steps_of(self.progress["epoch"])
+        epoch_ends = step == self.steps_of(self.progress.epoch)
         if epoch_ends and step < len(self.batches):
             self.model.stop_training = True  # at `max_steps`
         self.log_step(epoch_ends)
@@ -278,7 +307,7 @@ class RunRecorder(keras.callbacks.Callback):
                 self.kept.keep(self.step)
             if epoch_ends:  # keep the metrics, since the evaluation on dev may fail
                 metrics = self.model.get_metrics_result()
-                self.progress["logs"] = {key: float(value) for key, value in metrics.items()}
+                self.progress.logs = {key: float(value) for key, value in metrics.items()}
             self.save()
 
     def log_step(self, epoch_ends):
@@ -304,7 +333,7 @@ class RunRecorder(keras.callbacks.Callback):
     def finish_epoch(self):
         """End an epoch whose steps were complete when the run was killed."""
         self.sums = {}
-        self.on_epoch_end(self.progress["epoch"], self.progress["logs"])
+        self.on_epoch_end(self.progress.epoch, self.progress.logs)
 
     def on_epoch_end(self, epoch, logs=None):
         if self.interrupted:
@@ -314,10 +343,9 @@ class RunRecorder(keras.callbacks.Callback):
             with averaged_weights(self.model):
                 logs |= self.evaluate()
         steps = self.step
-        self.progress |= {"epoch": epoch + 1, "step": 0}
-        self.progress.pop("logs", None)
-        if "skipped" in self.progress:
-            logs["skipped_steps"] = self.progress["skipped"]
+        self.progress.epoch, self.progress.step, self.progress.logs = epoch + 1, 0, None
+        if self.progress.skipped:
+            logs["skipped_steps"] = self.progress.skipped
         logs["learning_rate"] = float(self.model.optimizer.learning_rate)
         self.log(logs)
         # A model counts as the best only once its compression is complete.
@@ -326,24 +354,23 @@ class RunRecorder(keras.callbacks.Callback):
         score = logs.get(self.monitor)
         is_best = complete and self.is_best(score)
         if is_best:
-            self.progress |= {"best": score, "waited": 0}
+            self.progress.best, self.progress.waited = score, 0
         else:
-            self.progress["waited"] += complete
+            self.progress.waited += complete
         if is_best or epoch == 0:
             self.write_checkpoint(self.run.best)
         rank = -logs["val_loss"] if self.monitor is None and "val_loss" in logs else score
         if self.kept.best and complete and rank is not None and math.isfinite(rank):
-            earlier = self.progress.get("kept", {})
-            self.progress["kept"] = self.kept.rank(steps, rank, earlier)
-        if 0 < self.config.patience <= self.progress["waited"]:
-            self.progress["stopped"] = self.model.stop_training = True
+            self.progress.kept = self.kept.rank(steps, rank, self.progress.kept)
+        if 0 < self.config.patience <= self.progress.waited:
+            self.progress.stopped = self.model.stop_training = True
         self.save()
         if not self.finished:
             self.stop_if_asked()
 
     def log(self, logs):
         """Write the metrics of an epoch to metrics.jsonl, the events and the terminal."""
-        epoch = self.progress["epoch"]
+        epoch = self.progress.epoch
         self.run.log({"epoch": epoch, **logs})
         with self.events.as_default(step=epoch):
             for key, value in logs.items():
@@ -359,10 +386,10 @@ class RunRecorder(keras.callbacks.Callback):
         if score is None:
             return True
         if not math.isfinite(score):
-            after = f"{score} after epoch {self.progress['epoch']}"
+            after = f"{score} after epoch {self.progress.epoch}"
             logging.warning("%s is %s, which does not count as the best.", self.monitor, after)
             return False
-        return self.progress["best"] is None or score > self.progress["best"]
+        return self.progress.best is None or score > self.progress.best
 
     def check_step(self, loss):
         """Check the last step; count it if it is bad and may be skipped.
@@ -381,25 +408,26 @@ class RunRecorder(keras.callbacks.Callback):
             reason = f"the loss is {loss}"
         if reason is None:
             if may_skip:
-                self.progress["in_a_row"] = 0
+                self.progress.in_a_row = 0
             return
         if not may_skip:
             raise self.diverged(reason)
         # The step changed no weights, so the state can be saved.
         self.model.reset_non_finite()
-        skipped, in_a_row = (self.progress.get(key, 0) + 1 for key in ("skipped", "in_a_row"))
-        self.progress |= {"skipped": skipped, "in_a_row": in_a_row}
+        self.progress.skipped += 1
+        self.progress.in_a_row += 1
         advice = "on_nan=skip goes on without it"
         if self.on_nan == "skip":
-            if in_a_row < MOST_IN_A_ROW:
+            if self.progress.in_a_row < MOST_IN_A_ROW:
                 tqdm.write(f"Skipped {self.last_step()}: {reason}.")
                 return
-            advice = f"as {in_a_row} batches in a row were skipped, it is not the data"
+            advice = (
+                f"as {self.progress.in_a_row} batches in a row were skipped, it is not the data"
+            )
         error = self.diverged(reason, advice)
-        if self.progress["step"] < self.steps_of(
-            self.progress["epoch"]
-        ):  # else the earlier state leads here again
-            self.progress["bad"] = str(error)
+        if self.progress.step < self.steps_of(self.progress.epoch):
+            # Else the earlier state leads here again.
+            self.progress.bad = str(error)
             self.save()
         raise error
 
@@ -417,7 +445,7 @@ class RunRecorder(keras.callbacks.Callback):
 
     def diverged(self, reason, advice="the same command leads here again"):
         """Save the last batch, and return the error for a training with non-finite numbers."""
-        epoch, step = self.progress["epoch"], self.progress["step"]
+        epoch, step = self.progress.epoch, self.progress.step
         self.run.save_bad_batch(self.batches.make(self.batches.plan(epoch), epoch, step - 1))
         kept = "nothing was saved before it"
         if self.run.state_path.exists():
@@ -430,14 +458,14 @@ class RunRecorder(keras.callbacks.Callback):
 
     def last_step(self):
         """Return the last step in words."""
-        return f"step {self.progress['step']} of epoch {self.progress['epoch'] + 1}"
+        return f"step {self.progress.step} of epoch {self.progress.epoch + 1}"
 
     def save(self):
         # All workers read the variables, though only one writes: each holds a part of the sums.
-        sums = metric_names(self.model) if self.progress["step"] else {}
+        sums = metric_names(self.model) if self.progress.step else {}
         sums |= self.log_variables()
         sums = {name: np.asarray(variable) for name, variable in sums.items()}
-        self.run.save_state(self.variables, sums, self.progress, self.fingerprints)
+        self.run.save_state(self.variables, sums, vars(self.progress), self.fingerprints)
 
 
 def variable_names(model):
