@@ -14,7 +14,8 @@ from absl import flags
 from distill import learning
 from recipes.flags import distillation_flags, task_flags
 from recipes.shell import distillation_run, entry_point
-from tfnlp import tasks, text
+from tfnlp import text
+from tfnlp.tasks import kinds
 
 FLAGS = flags.FLAGS
 distillation_flags.define_flags()
@@ -27,12 +28,11 @@ def main():
     distillation_flags.check_flags()
     text.check_positive_label(None, FLAGS.monitor, FLAGS.positive_label)
     teacher_dir = distillation_flags.teacher_dirs()[0]
-    labels = learning.read_teacher_labels(teacher_dir, tasks.Classification.kind.head)
-    splits = task_flags.read_labelled(labels)
+    kind = kinds.MULTI_LABEL_CLASSIFIER if FLAGS.multi_label else kinds.CLASSIFIER
+    labels = learning.read_teacher_labels(teacher_dir, kind.head)
+    task, splits = task_flags.read_classification(labels)
     if labels is None:
-        task_flags.warn_of_unnamed(splits["train"].label_names)
-    scores = FLAGS.monitor, FLAGS.positive_label, FLAGS.baseline
-    task = tasks.Classification(splits["train"].label_names, *scores)
+        task_flags.warn_of_unnamed(task.label_names)
     distillation_run.distill(task, splits)
 
 

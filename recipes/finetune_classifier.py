@@ -19,7 +19,6 @@ from absl import flags
 
 from recipes.flags import task_flags
 from recipes.shell import entry_point, finetuning_run
-from tfnlp import tasks
 
 FLAGS = flags.FLAGS
 task_flags.define_classification_data_flags()
@@ -30,10 +29,8 @@ finetuning_run.define_flags()
 
 def main():
     finetuning_run.check_flags()
-    splits = task_flags.read_labelled()
+    task, splits = task_flags.read_classification()
     train = splits["train"]
-    scores = FLAGS.monitor, FLAGS.positive_label, FLAGS.baseline
-    task = tasks.Classification(train.label_names, *scores)
     finetuning_run.finetune(task, train.texts + (train.pairs or []), splits)
 
 

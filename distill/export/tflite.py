@@ -24,7 +24,7 @@ from distill.runtime import StringClassifier, load_runner
 from distill.runtime.associated_files import LABELS_FILE, SENTENCEPIECE_FILE
 from tfnlp.models import check_vocabulary, num_classes
 from tfnlp.quantization.fake_quantization import converting, in_float
-from tfnlp.tasks.kinds import CLASSIFIER, kind_of
+from tfnlp.tasks.kinds import kind_of
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import atomic_replace
 
@@ -225,7 +225,8 @@ def check_labels(labels, classes):
 
 def check_threshold(threshold, kind):
     """Raise an InputError for a threshold that is no probability, or not of a classifier."""
-    if threshold is not None and (kind != CLASSIFIER or not 0 <= threshold <= 1):
+    scores_labels = kind.labelled and not kind.by_token
+    if threshold is not None and not (scores_labels and 0 <= threshold <= 1):
         raise InputError(
             f"score_threshold={threshold} must be a probability of a classifier, and the file is "
             f"of the kind {kind}."

@@ -9,9 +9,10 @@ import lazy_loader
 
 from tfnlp.generation.continuations import Generated
 from tfnlp.generation.generation_settings import Beam, Greedy
-from tfnlp.pipelines.pipeline import Choice, Classification
+from tfnlp.pipelines.pipeline import Choice, Classification, Labels
 from tfnlp.text.decoding.answers import Answer
 from tfnlp.text.decoding.tags import Entity
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ += ["Answer", "Beam", "Choice", "Classification", "Entity", "Generated", "Greedy"]
+__all__ += ["Labels"]

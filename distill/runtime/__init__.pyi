@@ -3,6 +3,7 @@
 from .associated_files import read_files as read_files
 from .litert_backend import EndingChooser as EndingChooser
 from .litert_backend import LiteRtBackend as LiteRtBackend
+from .litert_backend import MultiLabelClassifier as MultiLabelClassifier
 from .litert_backend import QuestionAnswerer as QuestionAnswerer
 from .litert_backend import SentenceScorer as SentenceScorer
 from .litert_backend import StringClassifier as StringClassifier

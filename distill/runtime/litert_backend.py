@@ -139,6 +139,7 @@ def load_runner(path, num_threads=1, try_out=True, kind=None):
 
 
 TextClassifier = functools.partial(load_runner, kind=kinds.CLASSIFIER)
+MultiLabelClassifier = functools.partial(load_runner, kind=kinds.MULTI_LABEL_CLASSIFIER)
 TokenTagger = functools.partial(load_runner, kind=kinds.TAGGER)
 QuestionAnswerer = functools.partial(load_runner, kind=kinds.ANSWERER)
 SentenceScorer = functools.partial(load_runner, kind=kinds.SCORER)

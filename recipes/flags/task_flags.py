@@ -3,11 +3,13 @@
 from absl import flags, logging
 
 from recipes.flags.data_flags import define_split_flags, read_splits
-from recipes.shell.command_line import flag_text, group
+from recipes.shell.command_line import flag_text, group, hide, refuse_beside, refuse_without
 from tfnlp import tasks, text
+from tfnlp.tasks import classification, multi_label
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
+MONITORS = sorted({*classification.SCORES, *multi_label.SCORES})
 
 
 @group("Data")
@@ -22,6 +24,20 @@ def define_classification_data_flags():
     flags.DEFINE_list(
         "labels", None, "Labels in the order of their ids; those of --train, sorted, if not given."
     )
+    flags.DEFINE_bool(
+        "multi_label",
+        False,
+        "Whether a text has any number of labels: in --label_column with commas between them, in "
+        "JSON also a list.",
+    )
+    flags.DEFINE_list(
+        "label_columns",
+        None,
+        "With --multi_label, a column for each label, 1 where it applies, else 0, in place of "
+        "--label_column.",
+    )
+    flags.DEFINE_string("label_separator", ",", "What parts the labels in --label_column.")
+    hide("label_separator")
 
 
 @group("Score")
@@ -29,9 +45,22 @@ def define_classification_score_flags():
     """Define the flags of a classifier's score."""
     flags.DEFINE_enum(
         "monitor",
-        "accuracy",
-        ["accuracy", "matthews", "macro_f1", "f1"],
-        "Score that selects the best epoch; f1 is the F1 of --positive_label.",
+        None,
+        MONITORS,
+        "Score that selects the best epoch; f1 is the F1 of --positive_label; accuracy if not "
+        "given, of several labels macro_f1.",
+    )
+    flags.DEFINE_string(
+        "threshold",
+        None,
+        "With --multi_label, the probability from which a label applies, from 0 to 1; label (one "
+        "for each) or all (one for all), of the highest F1 on --dev; label if not given.",
+    )
+    flags.DEFINE_list(
+        "class_weights",
+        None,
+        "Weights of classes in the loss: balanced, or NAME=WEIGHT each, others 1; with "
+        "--multi_label, of each label where it applies.",
     )
     flags.DEFINE_string(
         "positive_label", None, "Label whose F1 is reported, as in MRPC and QQP (1 there)."
@@ -130,6 +159,28 @@ def read_tagging(labels, unit):
     return tasks.Tagging(labels, FLAGS.stride, unit, splitter), splits
 
 
+def read_classification(label_names=None):
+    """Return the task of a classifier, and the labelled texts as of `read_splits`.
+
+    Args:
+        label_names: as in `read_labelled`.
+    """
+    splits = read_labelled(label_names)
+    train = splits["train"]
+    weights = tasks.class_weights(FLAGS.class_weights, train, FLAGS.multi_label)
+    options = {"class_weights": weights, "linear": FLAGS.baseline}
+    if FLAGS.monitor:
+        options["monitor"] = FLAGS.monitor
+    if FLAGS.multi_label:
+        refuse_beside(["positive_label"], "`multi_label`, whose labels are all scored")
+        if FLAGS.threshold:
+            options["threshold"] = FLAGS.threshold
+        return tasks.MultiLabelClassification(train.label_names, **options), splits
+    refuse_without(["threshold", "label_columns", "label_separator"], "multi_label")
+    options["positive_label"] = FLAGS.positive_label
+    return tasks.Classification(train.label_names, **options), splits
+
+
 def read_labelled(label_names=None):
     """Return the labelled texts as of `read_splits`.
 
@@ -138,7 +189,7 @@ def read_labelled(label_names=None):
     """
     if label_names is None and FLAGS.labels:
         try:
-            text.check_label_names(FLAGS.labels, least=2)
+            text.check_label_names(FLAGS.labels, least=1 if FLAGS.multi_label else 2)
         except InputError as e:
             raise InputError(f"labels={flag_text(FLAGS.labels)}: {e}") from e
     if label_names and label_names == [f"LABEL_{i}" for i in range(len(label_names))]:
@@ -155,6 +206,15 @@ def read_labelled(label_names=None):
 
 
 def _read_labelled(path, label_names):
+    if FLAGS.multi_label:
+        columns = text.LabelColumns(
+            FLAGS.text_column,
+            FLAGS.pair_column,
+            FLAGS.label_column,
+            FLAGS.label_separator,
+            tuple(FLAGS.label_columns or ()),
+        )
+        return text.read_label_sets(path, columns, label_names)
     columns = FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column
     return text.read_examples(path, *columns, label_names)
 

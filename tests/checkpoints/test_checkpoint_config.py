@@ -31,7 +31,7 @@ def test_configs_of_other_models_are_named(fields, message, saved):
         ({"id2label": {"0": "a", "1": "b", "2": "c"}}, "3 classes, and the head has 2"),
         ({"id2label": ["a", "b"]}, "id2label must name each class by its number"),
         ({"id2label": {"0": "a", "1": "a"}}, "id2label has a name twice"),
-        ({"problem_type": "multi_label_classification"}, "several classes a text"),
+        ({"problem_type": "multi_label_classification"}, "several labels a text"),
     ],
 )
 def test_labels_that_do_not_fit_the_head_are_refused(fields, message, one_layer, tmp_path):

@@ -17,6 +17,7 @@ from .korean_morphemes import morphemes as morphemes
 from .linear_classifiers import CLASSIFIERS as CLASSIFIERS
 from .linear_classifiers import LinearClassifier as LinearClassifier
 from .linear_classifiers import compare_baselines as compare_baselines
+from .linear_classifiers import linear_figures as linear_figures
 from .word2vec import Word2Vec as Word2Vec
 from .word_corpus import SPLITTERS as SPLITTERS
 from .word_corpus import read_word_corpus as read_word_corpus

@@ -8,6 +8,7 @@ import time
 import numpy as np
 import scipy.sparse
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.svm import LinearSVC
 
@@ -58,6 +59,8 @@ class LinearClassifier:
     def fit(self, texts, labels, pairs=None):
         """Fit on texts, a list, and their labels; `pairs` are the second texts, or None.
 
+        Labels (texts, C) of 0 and 1 are independent of each other: each gets a classifier.
+
         Raises:
             InputError: if no text has a term.
         """
@@ -71,8 +74,11 @@ class LinearClassifier:
             raise InputError(
                 f"No {self.bag.unit} could be counted in the training texts: {e}."
             ) from None
+        if np.ndim(labels) == 2:
+            self._model = OneVsRestClassifier(self._model)
         self._model.fit(features, labels)
-        for part in (self._model, *getattr(self._vectorizer, "named_steps", {}).values()):
+        models = getattr(self._model, "estimators_", [self._model])
+        for part in (*models, *getattr(self._vectorizer, "named_steps", {}).values()):
             for name in {"components_", "feature_log_prob_"} & vars(part).keys():
                 # Texts are multiplied by its transpose, which SciPy would copy for each of them.
                 setattr(part, name, np.asfortranarray(getattr(part, name)))
@@ -125,7 +131,7 @@ def compare_baselines(task, splits, bags=None, classifiers=CLASSIFIERS):
     """Return a `Baseline` for each bag and classifier.
 
     Args:
-        task: a `tfnlp.tasks.Classification`.
+        task: a `tfnlp.tasks.Classification`, or `MultiLabelClassification`.
         splits: {"train": Examples, "dev": ..., ...}; those of None are skipped.
         bags: a list of `BagOfWords`; the default one if None.
         classifiers: names among `CLASSIFIERS`.
@@ -135,7 +141,9 @@ def compare_baselines(task, splits, bags=None, classifiers=CLASSIFIERS):
     results = []
     for bag in bags or [BagOfWords()]:
         for classifier in classifiers:
-            model = LinearClassifier(classifier, bag).fit(train.texts, train.labels, train.pairs)
+            model = LinearClassifier(classifier, bag).fit(
+                train.texts, task.targets(train), train.pairs
+            )
             scores = {
                 figure_name(name, key): value
                 for name, split in rest.items()
@@ -152,7 +160,21 @@ def compare_baselines(task, splits, bags=None, classifiers=CLASSIFIERS):
 
 def _score(task, model, examples):
     ids = model.predict(examples.texts, examples.pairs)
-    return task.score_predictions(examples, [task.label_names[i] for i in ids])
+    return task.score_predictions(examples, task.names_of(ids))
+
+
+def linear_figures(task, splits):
+    """Return {name: figure} of `compare_baselines`: score of the task's monitor, size and time."""
+    figures = {}
+    for result in compare_baselines(task, splits):
+        name = result.name.removeprefix("words ")
+        for split in splits:
+            if split != "train":
+                score = result.scores.get(figure_name(split, task.monitor))
+                if score is not None:  # of labels alone, which have no probabilities
+                    figures[figure_name(split, f"{name}_{task.monitor}")] = score
+        figures |= {f"{name}_bytes": result.bytes, f"{name}_ms": result.milliseconds}
+    return figures
 
 
 def time_texts(model, examples):

@@ -3,7 +3,7 @@
 from absl import logging
 
 from tfnlp import checkpoints
-from tfnlp.checkpoints.checkpoint_map import MAPS, read_fields
+from tfnlp.checkpoints.checkpoint_map import MAPS, MULTI_LABEL, read_fields, stored_head
 from tfnlp.checkpoints.tensors import INDEX, OTHER_FORMATS, no_weights
 from tfnlp.configs import MASKED_LMS
 from tfnlp.text.tokenizers.keras_hub_tokenizer import ASSETS, is_preset_file
@@ -93,7 +93,9 @@ def read_head(folder):
         raise InputError(
             f"{folder / 'config.json'}: the model {architecture} is none of {', '.join(heads)}."
         )
-    return heads[architecture]
+    head = heads[architecture]
+    is_multi_label = read_json(folder / "config.json").get("problem_type") == MULTI_LABEL
+    return "multi_label_classifier" if head == "classifier" and is_multi_label else head
 
 
 def read_family(folder):
@@ -126,6 +128,6 @@ def read_architecture(folder):
 
 def may_have_head(folder, family, head):
     """Return whether a local folder's head is `head`, or unknown."""
-    same = MASKED_LMS if head in MASKED_LMS else (head,)
+    same = MASKED_LMS if head in MASKED_LMS else (stored_head(head),)
     others = {name for kind, name in family.architectures.items() if kind not in (None, *same)}
     return read_architecture(folder) not in others

@@ -61,8 +61,8 @@ COMMON_HARMLESS = {
     *("_name_or_path", "model_type", "transformers_version", "finetuning_task", "language"),
     # `read_head`, `read_labels`, `read_task_settings` and `load_model` read them.
     *("architectures", "id2label", "label2id", "task_specific_params", "activation_ranges"),
-    # The stored head has as many classes, and tasks have a loss of their own.
-    *("num_labels", "problem_type"),
+    "problem_type",
+    "num_labels",  # the stored head has as many
     # They are arguments here: the type and the outputs.
     *("dtype", "torch_dtype", "use_bfloat16", "output_attentions", "output_hidden_states"),
     *("return_dict", "use_return_dict", "use_cache", "output_past", "return_dict_in_generate"),
@@ -82,6 +82,8 @@ COMMON_HARMLESS = {
     *("encoder_no_repeat_ngram_size", "num_return_sequences", "bad_words_ids"),
     *("begin_suppress_tokens", "suppress_tokens", "remove_invalid_values"),
 }
+# The `problem_type` of a classifier of several labels a text.
+MULTI_LABEL = "multi_label_classification"
 # A number in the path of a variable, such as that of a block.
 NUMBER = re.compile(r"_(\d+)")
 
@@ -203,8 +205,12 @@ class CheckpointMap:
 
     def rows(self, config, head):
         """Return {path: `Weight`} of all models of a config with a head."""
-        rows = (*self.encoder, *self.heads.get(head, ()), *self.variant(config))
+        rows = (*self.encoder, *self.heads.get(stored_head(head), ()), *self.variant(config))
         return {row.path: row for row in rows}
+
+    def architecture(self, head):
+        """Return the class of `transformers` with a head; None where it has none."""
+        return self.architectures.get(stored_head(head))
 
     def weights(self, model):
         """Return {path: `Weight`} of a model's variables, without those that files lack."""
@@ -214,6 +220,14 @@ class CheckpointMap:
                 name = row.name.format(*NUMBER.findall(variable.path))
                 weights[variable.path] = dataclasses.replace(row, path=variable.path, name=name)
         return weights
+
+
+def stored_head(head):
+    """Return the head whose class and tensors a folder has for a head.
+
+    `transformers` tells a classifier of several labels by the `problem_type` alone.
+    """
+    return "classifier" if head == "multi_label_classifier" else head
 
 
 def map_of(config):

@@ -21,6 +21,7 @@ from tfnlp.checkpoints.keras_hub_map import (
     without_segments,
 )
 from tfnlp.checkpoints.weight_assignment import as_stored, assign_weights
+from tfnlp.configs import TEXT_CLASS_HEADS
 from tfnlp.functional.activations import get_activation
 from tfnlp.layers import EncoderBlock, MultiHeadAttention
 from tfnlp.models import build_model, config_of
@@ -144,10 +145,10 @@ def to_keras_hub(model, exact=True, dropout=None):
     _check_fields(config, model.head, result, dropout)
     if exact:
         _compute_as(result, config)
-    if model.head and model.head in family.architectures:
-        make = getattr(keras_hub.models, family.architectures[model.head])
+    if model.head and family.architecture(model.head):
+        make = getattr(keras_hub.models, family.architecture(model.head))
         options = {}
-        if model.head == "classifier":
+        if model.head in TEXT_CLASS_HEADS:
             options["num_classes"] = model.output["logits"].shape[-1]
             if config.model_type != "deberta-v2":  # there it is another dropout's
                 options["dropout"] = config.head_dropout

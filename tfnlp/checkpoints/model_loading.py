@@ -11,11 +11,13 @@ from tfnlp.checkpoints.checkpoint_config import (
     may_have_head,
     read_architecture,
     read_family,
+    read_head,
     read_labels,
 )
-from tfnlp.checkpoints.checkpoint_map import map_of
+from tfnlp.checkpoints.checkpoint_map import MULTI_LABEL, map_of
 from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, untouched, weight_names
 from tfnlp.checkpoints.weight_assignment import HEAD_LAYERS, assign_weights, stored_names
+from tfnlp.configs import CLASS_HEADS, TEXT_CLASS_HEADS
 from tfnlp.layers.core.initializers import no_fresh_weights
 from tfnlp.models import build_model
 from tfnlp.quantization.fake_quantization import set_ranges
@@ -25,7 +27,7 @@ from tfnlp.utils.files import read_json
 from tfnlp.utils.hub import fetch_weights, fetch_whole, find_folder, is_hub_name
 
 # Heads that fine-tuning adds to an encoder.
-TASK_HEADS = ("classifier", "tagger", "answerer", "chooser")
+TASK_HEADS = (*CLASS_HEADS, "answerer", "chooser")
 
 
 def load_model(folder, head=None, num_classes=None, **options):
@@ -57,10 +59,10 @@ def load_model(folder, head=None, num_classes=None, **options):
     config = _untied_as_stored(config, family, head, reader)
     has_head = may_have_head(folder, family, head)
     stored_classes = _stored_classes(config, family, head, reader) if has_head else None
-    if has_head and head == "classifier":
-        _check_labels(folder, stored_classes)
+    if has_head and head in TEXT_CLASS_HEADS:
+        _check_labels(folder, head, stored_classes)
     num_classes = num_classes or stored_classes
-    if head in ("classifier", "tagger") and not num_classes:
+    if head in CLASS_HEADS and not num_classes:
         labels = read_labels(folder) if has_head else None
         if labels is None:
             raise InputError(
@@ -81,7 +83,7 @@ def load_model(folder, head=None, num_classes=None, **options):
     fresh = assign_weights(model, family, reader, has_head)
     if fresh:
         # Fine-tuning starts a new head on an encoder; a head that config.json names is missed.
-        is_named = has_head and read_architecture(folder) == family.architectures.get(head)
+        is_named = has_head and read_architecture(folder) == family.architecture(head)
         if head in TASK_HEADS and not is_named:
             logging.info("A new %s starts on the encoder of %s.", head, reader.description)
         else:
@@ -91,15 +93,15 @@ def load_model(folder, head=None, num_classes=None, **options):
     return model
 
 
-def _check_labels(folder, num_classes):
+def _check_labels(folder, head, num_classes):
     """Raise an `InputError` if config.json speaks of other classes than the head has."""
     if not (folder / "config.json").exists():
         return
     path, labels = folder / "config.json", read_labels(folder)
-    if read_json(path).get("problem_type") == "multi_label_classification":
+    if head == "classifier" and read_head(folder) != head:
         raise InputError(
-            f"{path}: problem_type='multi_label_classification' has several classes a text, "
-            "which tfnlp lacks; give a classifier of one class a text."
+            f"{path}: problem_type={MULTI_LABEL!r} has several labels a text; load it with "
+            "head='multi_label_classifier', or train it with --multi_label."
         )
     if labels and num_classes and len(labels) != num_classes:
         raise InputError(
@@ -174,7 +176,7 @@ def _untied_as_stored(config, family, head, reader):
 
 def _stored_classes(config, family, head, reader):
     """Return the number of classes of a stored classifier or tagger; None without one."""
-    if head not in ("classifier", "tagger"):
+    if head not in CLASS_HEADS:
         return None
     last = family.rows(config, head).get("classifier/kernel")
     if last is None or last.name not in reader.names():

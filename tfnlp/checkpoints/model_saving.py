@@ -5,9 +5,10 @@ import pathlib
 
 import numpy as np
 
-from tfnlp.checkpoints.checkpoint_map import map_of, read_fields, write_fields
+from tfnlp.checkpoints.checkpoint_map import MULTI_LABEL, map_of, read_fields, write_fields
 from tfnlp.checkpoints.tensors import WEIGHTS, write_tensors
 from tfnlp.checkpoints.weight_assignment import as_stored
+from tfnlp.configs import CLASS_HEADS
 from tfnlp.layers import GradientDisentangledEmbedding
 from tfnlp.models import config_of
 from tfnlp.quantization.fake_quantization import get_ranges
@@ -41,9 +42,11 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, p
     config = config_of(model)
     family = map_of(config)
     tensors = (pooler or {}) | _tensors(model, family) | family.constants(config, model.head)
-    fields["architectures"] = [family.architectures[model.head]]
-    if model.head in ("classifier", "tagger"):
+    fields["architectures"] = [family.architecture(model.head)]
+    if model.head in CLASS_HEADS:
         fields |= _label_fields(model, labels)
+    if model.head == "multi_label_classifier":
+        fields["problem_type"] = MULTI_LABEL
     if task_settings:
         fields["task_specific_params"] = {model.head: dict(task_settings)}
     if ranges := get_ranges(model):
@@ -73,7 +76,7 @@ def check_saves(model):
     """
     config = config_of(model)
     family = map_of(config)
-    if model.head not in family.architectures:
+    if family.architecture(model.head) is None:
         raise InputError(
             f"`transformers` has no {family.model_type} with the head {model.head!r}, so it "
             "cannot be saved as its folder; save the model as a .keras file."

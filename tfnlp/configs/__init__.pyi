@@ -1,8 +1,10 @@
 """Model configs: sizes and rates of every family, without Keras."""
 
 from .albert_config import AlbertConfig as AlbertConfig
+from .base_config import CLASS_HEADS as CLASS_HEADS
 from .base_config import HEADS as HEADS
 from .base_config import MASKED_LMS as MASKED_LMS
+from .base_config import TEXT_CLASS_HEADS as TEXT_CLASS_HEADS
 from .base_config import BaseConfig as BaseConfig
 from .base_config import Pooling as Pooling
 from .base_config import TextConfig as TextConfig

@@ -9,6 +9,7 @@ from tfnlp.utils.errors import InputError
 # The prediction of each head.
 HEADS = {
     "classifier": "one class, or one number, for a text or a pair",
+    "multi_label_classifier": "any of several labels for a text or a pair",
     "tagger": "one class for each token",
     "answerer": "first and last token of an answer",
     "chooser": "one of several texts",
@@ -20,6 +21,9 @@ HEADS = {
     "bidirectional_lm": "the next and the previous word",
     "pretraining": "the token at each masked position, and how two texts belong together",
 }
+# The heads of one vector for a text, with a logit for each class, and all with classes.
+TEXT_CLASS_HEADS = ("classifier", "multi_label_classifier")
+CLASS_HEADS = (*TEXT_CLASS_HEADS, "tagger")
 # The heads that have all of "masked_lm".
 MASKED_LMS = ("masked_lm", "pretraining")
 
@@ -204,7 +208,7 @@ def check_head(config, head, num_classes=None):
     """Raise an InputError for a head that the family cannot have, or one without classes."""
     heads = [config.language_model]
     if config.language_model != "sequence_to_sequence":
-        heads += ["classifier"] + ["tagger"] * (not config.whole_texts)
+        heads += [*TEXT_CLASS_HEADS] + ["tagger"] * (not config.whole_texts)
         if not config.reads_characters:
             heads += ["answerer"] * (not config.whole_texts) + ["chooser"]
         heads += ["discriminator"] * config.attends
@@ -214,7 +218,7 @@ def check_head(config, head, num_classes=None):
             f"head={head!r} does not fit the family {family_name(config)!r}; use one of "
             f"{', '.join(filter(None, heads))}."
         )
-    if head in ("classifier", "tagger") and not num_classes:
+    if head in CLASS_HEADS and not num_classes:
         raise InputError(f"num_classes={num_classes} must be at least 1 for head={head!r}.")
 
 

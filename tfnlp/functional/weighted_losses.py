@@ -172,13 +172,32 @@ def squared_error(labels, predictions, *weights):
     return weighted_mean(ops.square(predictions - labels), *weights)
 
 
-def cross_entropy(labels, logits, *weights):
+def binary_cross_entropy(labels, logits, *weights, positive_weights=None):
+    """Return the mean cross-entropy of labels that are independent of each other.
+
+    It is -(w y log p + (1 - y) log(1 - p)) with p = sigmoid(logit), as `BCEWithLogitsLoss` of
+    PyTorch has it.
+
+    Args:
+        labels: (B, C), y: 1 where a label applies, else 0; or a probability.
+        logits: (B, C).
+        weights: as in `weighted_mean`.
+        positive_weights: (C,), w of each label; 1 where None.
+    """
+    labels, logits = ops.cast(labels, "float32"), ops.cast(logits, "float32")
+    w = 1.0 if positive_weights is None else positive_weights
+    values = -(w * labels * ops.log_sigmoid(logits) + (1 - labels) * ops.log_sigmoid(-logits))
+    return weighted_mean(values, *weights)
+
+
+def cross_entropy(labels, logits, *weights, class_weights=None):
     """Return the mean cross-entropy of labels (...) and logits (..., C), ignoring the label -100.
 
     Args:
         labels: integers.
         logits: of 2 or more classes.
         weights: as in `weighted_mean`.
+        class_weights: (C,), of the entries with each label; None for 1.
 
     Raises:
         ValueError: if the logits have one class, whose cross-entropy is always 0.
@@ -189,6 +208,8 @@ def cross_entropy(labels, logits, *weights):
     values = keras.losses.sparse_categorical_crossentropy(
         ops.where(real, labels, 0), ops.cast(logits, "float32"), from_logits=True
     )
+    if class_weights is not None:
+        weights = *weights, ops.take(class_weights, ops.where(real, labels, 0))
     return weighted_mean(values, real, *weights)
 
 

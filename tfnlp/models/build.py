@@ -5,7 +5,7 @@ import contextlib
 import keras
 
 from tfnlp import families, models
-from tfnlp.configs import check_head, family_name
+from tfnlp.configs import CLASS_HEADS, TEXT_CLASS_HEADS, check_head, family_name
 from tfnlp.layers import MergeChoices
 from tfnlp.models.head_outputs import PREDICTIONS, Encoded
 from tfnlp.models.heads import pool
@@ -34,10 +34,10 @@ def build_model(
     Args:
         config: of a family, such as a `BertConfig`.
         head: None for the states alone, or one of `tfnlp.models.HEADS`: "classifier",
-            "tagger", "answerer", "chooser", "masked_lm", "causal_lm", "permutation_lm",
-            "discriminator", "pretraining"; "bidirectional_lm" of an ELMo; "sequence_to_sequence"
-            of an encoder-decoder.
-        num_classes: C, of a classifier (1 for regression) or a tagger.
+            "multi_label_classifier", "tagger", "answerer", "chooser", "masked_lm", "causal_lm",
+            "permutation_lm", "discriminator", "pretraining"; "bidirectional_lm" of an ELMo;
+            "sequence_to_sequence" of an encoder-decoder.
+        num_classes: C, of a classifier (1 for regression), of several labels too, or a tagger.
         memory: also take the memory of earlier segments, and give the one for the next; of a
             Transformer-XL, an XLNet or a recurrent network, whose memory is its states.
         shared_embeddings: the other model of an ELECTRA's two, to have its embedding tables and
@@ -66,7 +66,7 @@ def build_model(
         positions to predict. With `memory` also of `memory` (B, num_layers, M, D) float32, M
         being 0 before the first segment. Its output is a dict of the head's predictions:
 
-        - "classifier": `logits` (B, C); "tagger": `logits` (B, L, C);
+        - "classifier", "multi_label_classifier": `logits` (B, C); "tagger": `logits` (B, L, C);
         - "answerer": `start_logits` and `end_logits` (B, L);
         - "chooser": `logits` (B, choices);
         - "masked_lm", "causal_lm": `logits` (B, L, V); "permutation_lm": `logits` (B, P, V);
@@ -137,10 +137,10 @@ def _encode(config, head, inputs, options, **shared):
         texts = {key: MergeChoices(name=f"merge_{key}")(x) for key, x in inputs.items()}
     encode = families.family_of(config).load("build")
     states, further, *memory = encode(config, texts, options, **shared)
-    if config.reads_characters and head in ("classifier", "tagger"):
+    if config.reads_characters and head in CLASS_HEADS:
         states = [*states, models.elmo.read_states(config, texts, states)]
     outputs = {"sequence_output": states[-1], "hidden_states": states} | further
-    is_whole_text = head in ("classifier", "chooser", "pretraining")
+    is_whole_text = head in (*TEXT_CLASS_HEADS, "chooser", "pretraining")
     if config.pooling.token and (is_whole_text or (head is None and config.pooling.pretrained)):
         outputs["pooled_output"] = pool(config, states[-1], texts["padding_mask"], head)
     return outputs | ({"memory": memory[0]} if "memory" in inputs else {})

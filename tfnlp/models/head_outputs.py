@@ -105,6 +105,7 @@ def _tokens(text, use_bias):
 # Functions of `Encoded` texts and the number of classes to {name: tensor}, by head.
 PREDICTIONS = {
     "classifier": _classes,
+    "multi_label_classifier": _classes,
     "chooser": _choices,
     "tagger": _tags,
     "answerer": _places,

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from tfnlp.configs import TEXT_CLASS_HEADS
 from tfnlp.functional.activations import get_activation
 from tfnlp.layers import AdaptiveSoftmax, LastState, LayerNormalization, OutputBias
 from tfnlp.layers.core.dense import Dense
@@ -22,7 +23,7 @@ def pool(config, x, padding_mask, head):
         x = ops.concatenate([last, backward[:, 0]], axis=-1)
     if pooling.activation is None:
         return x
-    if pooling.dropout_before and head == "classifier":
+    if pooling.dropout_before and head in TEXT_CLASS_HEADS:
         x = keras.layers.Dropout(config.head_dropout, name="pooler_dropout")(x)
     pooler = Dense(
         config.hidden_dim,

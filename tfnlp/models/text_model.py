@@ -125,7 +125,7 @@ def reads_choices(model):
 
 def num_classes(model):
     """Return the number of classes of a model's head; None for a head without."""
-    counted = model.head in ("classifier", "tagger")
+    counted = model.head in configs.CLASS_HEADS
     return model.output["logits"].shape[-1] if counted else None
 
 
@@ -137,7 +137,9 @@ def output_bias(model):
 def reads_pooled_states(path, head):
     """Return whether a weight computes, or reads, the pooled vector of a text."""
     layer = path.partition("/")[0]
-    return layer == "pooler" or (layer == "classifier" and head in ("classifier", "chooser"))
+    return layer == "pooler" or (
+        layer == "classifier" and head in (*configs.TEXT_CLASS_HEADS, "chooser")
+    )
 
 
 def max_positions(model):

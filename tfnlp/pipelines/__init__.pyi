@@ -10,6 +10,7 @@ from .pipeline import Answerer as Answerer
 from .pipeline import Chooser as Chooser
 from .pipeline import Classifier as Classifier
 from .pipeline import Embedder as Embedder
+from .pipeline import MultiLabelClassifier as MultiLabelClassifier
 from .pipeline import Pipeline as Pipeline
 from .pipeline import Scorer as Scorer
 from .pipeline import Tagger as Tagger

@@ -18,7 +18,15 @@ import dataclasses
 
 import numpy as np
 
-from tfnlp.tasks.kinds import ANSWERER, CHOOSER, CLASSIFIER, EMBEDDER, SCORER, TAGGER
+from tfnlp.tasks.kinds import (
+    ANSWERER,
+    CHOOSER,
+    CLASSIFIER,
+    EMBEDDER,
+    MULTI_LABEL_CLASSIFIER,
+    SCORER,
+    TAGGER,
+)
 from tfnlp.text.decoding.answers import best_answers
 from tfnlp.text.decoding.character_tags import best_characters
 from tfnlp.text.decoding.tags import ENTITY_TAG, TaggedText, best_rows, outside
@@ -40,6 +48,22 @@ class Classification:
     """
 
     label: str
+    probabilities: dict
+    truncated: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Labels:
+    """The prediction of a classifier of several labels for one text.
+
+    Args:
+        labels: those that apply, a tuple in the model's order: each whose probability is at least
+            its threshold.
+        probabilities: {label: probability}, in the model's order.
+        truncated: whether the text exceeded the model's length limit and lost its end.
+    """
+
+    labels: tuple
     probabilities: dict
     truncated: bool
 
@@ -128,6 +152,29 @@ class Classifier(Pipeline):
 
     def predict(self, texts, second_texts=None):
         return self.classify(texts, second_texts)
+
+
+class MultiLabelClassifier(Classifier):
+    """Classifier of texts by any number of labels; reads the output `probability`, (C,).
+
+    A label applies from its one of the `thresholds` in `settings` on, 0.5 if there are none.
+    """
+
+    kind = MULTI_LABEL_CLASSIFIER
+
+    def classify(self, texts, pairs=None):
+        """Return the `Labels` of each text, or pair of texts, as `Classifier.classify`."""
+        return super().classify(texts, pairs)
+
+    def _decode(self, outputs, truncated):
+        thresholds = self.settings.get("thresholds", [0.5] * len(self.labels))
+        predictions = []
+        for row, is_cut in zip(outputs, truncated, strict=True):
+            probabilities = dict(zip(self.labels, map(float, row["probability"]), strict=True))
+            above = zip(probabilities.items(), thresholds, strict=True)
+            labels = tuple(label for (label, p), threshold in above if p >= threshold)
+            predictions.append(Labels(labels, probabilities, bool(is_cut)))
+        return predictions
 
 
 class Tagger(Pipeline):
@@ -365,7 +412,7 @@ class Embedder(Pipeline):
         return self.embed(texts, second_texts)
 
 
-_PIPELINES = (Classifier, Tagger, Answerer, Scorer, Chooser, Embedder)
+_PIPELINES = (Classifier, MultiLabelClassifier, Tagger, Answerer, Scorer, Chooser, Embedder)
 PIPELINES = {cls.kind.name: cls for cls in _PIPELINES}
 
 

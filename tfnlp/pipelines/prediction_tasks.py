@@ -14,6 +14,7 @@ from tfnlp.tasks.confusion_matrix import confusion_matrix, only_answer
 from tfnlp.tasks.question_answering import Questions
 from tfnlp.tasks.tagged_files import TaggedSentences, holds_tags, read_tagged
 from tfnlp.text.decoding.tags import ENTITY_TAG
+from tfnlp.text.reading.label_sets import LabelColumns, read_label_sets
 from tfnlp.text.reading.readers import FORMATS, Examples, read_examples, read_header
 from tfnlp.utils.errors import InputError
 
@@ -114,6 +115,10 @@ class PredictionTask:
         """Return the label, text, index, number or vector of a prediction, or its tags."""
         return prediction
 
+    def gold_text(self, gold):
+        """Return a gold answer as text."""
+        return str(gold)
+
     def compare(self, answers, expected):
         """Compare two results of `answers` for the same inputs.
 
@@ -196,6 +201,58 @@ class LabelPredictions(PredictionTask):
     def row(self, prediction, text, *second_text):
         probability = prediction.probabilities[prediction.label]
         return [prediction.label, f"{probability:.4f}", text, *second_text]
+
+
+class LabelSetPredictions(LabelPredictions):
+    """Predictions of a classifier of several labels."""
+
+    kind = kinds.MULTI_LABEL_CLASSIFIER
+    header = ("labels", "probabilities", "sentence")
+    answer_name = label_column = "labels"
+    labelled = False  # a confusion matrix has one label a text
+
+    def _task(self):
+        return tasks.MultiLabelClassification(self.labels)
+
+    def _read(self, path, columns, label_column):
+        text = columns.text or "sentence"
+        # A column for each label, unless another is named or none is wanted.
+        each = tuple(self.labels) if columns.label is None and not label_column else ()
+        if each and not {*each} <= {*_header(path)}:
+            each = ()
+        if not (each or label_column):
+            examples = read_examples(path, text, columns.pair, None)
+            return Inputs(examples.texts, examples.pairs)
+        places = LabelColumns(text, columns.pair, label_column, each=each)
+        examples = read_label_sets(path, places, self.labels)
+        return Inputs(examples.texts, examples.pairs, self._names(examples.labels))
+
+    def _names(self, sets):
+        return [[self.labels[i] for i in ids] for ids in sets]
+
+    def answer(self, prediction):
+        return [*prediction.labels]
+
+    def score(self, inputs, predictions):
+        probabilities = np.array([[*p.probabilities.values()] for p in predictions])
+        mean = self._task().precision_scores(self._examples(inputs), probabilities)
+        return super().score(inputs, predictions) | mean
+
+    def score_answers(self, inputs, predicted):
+        by_label = self._task().label_scores(self._examples(inputs), predicted)
+        return super().score_answers(inputs, predicted) | {"by_label": by_label}
+
+    def _examples(self, inputs):
+        ids = {label: i for i, label in enumerate(self.labels)}
+        sets = [tuple(sorted(ids[label] for label in labels)) for labels in inputs.gold]
+        return Examples(inputs.texts, None, sets)
+
+    def gold_text(self, gold):
+        return ",".join(gold)
+
+    def row(self, prediction, text, *second_text):
+        shares = ",".join(f"{prediction.probabilities[x]:.4f}" for x in prediction.labels)
+        return [",".join(prediction.labels), shares, text, *second_text]
 
 
 class NumberPredictions(PredictionTask):
@@ -401,7 +458,7 @@ class VectorPredictions(PredictionTask):
         return f"cosine {mean:.4f} in the mean, {least:.4f} at worst."
 
 
-TASKS = {task.kind.name: task for task in PredictionTask.__subclasses__()}
+TASKS = {task.kind.name: task for task in (*PredictionTask.__subclasses__(), LabelSetPredictions)}
 TASKS[kinds.STRING_CLASSIFIER.name] = LabelPredictions
 
 

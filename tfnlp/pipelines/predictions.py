@@ -6,6 +6,7 @@ import sys
 from tfnlp.pipelines.prediction_tasks import task_of
 from tfnlp.tasks.confusion_matrix import confusion_table
 from tfnlp.utils.files import json_text, write_json, write_text
+from tfnlp.utils.formatting import aligned
 
 
 def predict_inputs(pipeline, inputs):
@@ -73,7 +74,7 @@ def _rows(task, inputs, predictions):
         second_text = [] if inputs.second_texts is None else [inputs.second_texts[i]]
         row = task.row(prediction, text, *second_text)
         if inputs.gold and task.header:
-            row.insert(1, str(inputs.gold[i]))
+            row.insert(1, task.gold_text(inputs.gold[i]))
         yield [" ".join(column.split()) for column in row]
 
 
@@ -83,7 +84,7 @@ def print_summary(summary, max_length):
     if summary["cut"]:
         cut = f"{summary['cut']} of {texts} texts were longer than the {max_length}"
         print(f"{cut} tokens that are read of each.", file=sys.stderr)
-    other = ("texts", "cut", "confusion", "only_answer")
+    other = ("texts", "cut", "confusion", "only_answer", "by_label")
     for name, value in summary.items():
         if name not in other and not name.startswith("baseline_"):
             baseline = summary.get(f"baseline_{name}")
@@ -92,5 +93,17 @@ def print_summary(summary, max_length):
     if "only_answer" in summary:
         answer = summary["only_answer"]
         print(f"All texts get one answer, {answer}, though the gold ones differ.", file=sys.stderr)
-    for line in confusion_table(summary["confusion"]) if "confusion" in summary else ():
-        print(line, file=sys.stderr)
+    if "confusion" in summary:
+        print(*confusion_table(summary["confusion"]), sep="\n", file=sys.stderr)
+    if "by_label" in summary:
+        lines = aligned(_label_rows(summary["by_label"]), str.rjust)
+        print(*lines, sep="\n", file=sys.stderr)
+
+
+def _label_rows(by_label):
+    """Return the scores of each label as rows of strings, with a header row."""
+    rows = [["label", "precision", "recall", "f1", "texts"]]
+    for label, scores in by_label.items():
+        shares = (f"{scores[name]:.4f}" for name in rows[0][1:-1])
+        rows.append([label, *shares, str(scores["texts"])])
+    return rows

@@ -1,9 +1,11 @@
 """Fine-tuning tasks: each encodes its examples and defines a loss and scores (see `Task`)."""
 
+from .class_weights import class_weights as class_weights
 from .classification import Classification as Classification
 from .features import extract_features as extract_features
 from .features_file import check_features_file as check_features_file
 from .features_file import write_features as write_features
+from .multi_label import MultiLabelClassification as MultiLabelClassification
 from .multiple_choice import MultipleChoice as MultipleChoice
 from .multiple_choice import read_choices as read_choices
 from .parallel_texts import ParallelTexts as ParallelTexts

@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from tfnlp import baselines
+from tfnlp import baselines, functional
 from tfnlp.tasks.kinds import CLASSIFIER
 from tfnlp.tasks.task import Task
 from tfnlp.text.reading.readers import check_label_names, check_positive_label
 from tfnlp.utils.errors import unknown_name
-from tfnlp.utils.formatting import figure_name
 
 SCORES = ("accuracy", "matthews", "macro_f1", "f1")
 
@@ -21,6 +20,7 @@ class Classification(Task):
             classes) or "f1" (that of `positive_label`, as MRPC and QQP use).
         positive_label: the class that `f1` scores; None for no `f1`.
         linear: whether to report linear classifiers of bags of words beside a model's scores.
+        class_weights: (C,), the weight of each class's examples in the loss; None for 1.
 
     Raises:
         InputError: for fewer than 2 classes, an empty or duplicate class name, an unknown
@@ -29,7 +29,14 @@ class Classification(Task):
 
     kind = CLASSIFIER
 
-    def __init__(self, label_names, monitor="accuracy", positive_label=None, linear=False):
+    def __init__(
+        self,
+        label_names,
+        monitor="accuracy",
+        positive_label=None,
+        linear=False,
+        class_weights=None,
+    ):
         check_label_names(label_names, least=2)
         if monitor not in SCORES:
             raise unknown_name("monitor", monitor, SCORES)
@@ -40,13 +47,27 @@ class Classification(Task):
         self.num_classes = len(label_names)
         self.monitor = monitor
         self.linear = linear
+        self.class_weights = class_weights
 
     def encode(self, tokenizer, examples, max_length):
         encodings = tokenizer.encode(examples.texts, examples.pairs, max_length)
         return encodings, examples.labels
 
+    def loss(self, labels, outputs, sample_weight=None):
+        return functional.weighted_losses.cross_entropy(
+            labels, outputs["logits"], sample_weight, class_weights=self.class_weights
+        )
+
+    def targets(self, examples):
+        """Return the ids of the labels."""
+        return examples.labels
+
     def decode(self, examples, encodings, outputs):
-        return [self.label_names[i] for i in np.stack(outputs["logits"]).argmax(1)]
+        return self.names_of(np.stack(outputs["logits"]).argmax(1))
+
+    def names_of(self, ids):
+        """Return the names of labels by their ids."""
+        return [self.label_names[i] for i in ids]
 
     def score_predictions(self, examples, predictions):
         from sklearn import metrics  # takes a second, which the first step would wait for
@@ -74,12 +95,4 @@ class Classification(Task):
         return self.score_predictions(examples, [majority] * len(examples.labels))
 
     def linear_figures(self, splits):
-        figures = {}
-        for result in baselines.compare_baselines(self, splits) if self.linear else ():
-            name = result.name.removeprefix("words ")
-            for split in splits:
-                if split != "train":
-                    score = result.scores[figure_name(split, self.monitor)]
-                    figures[figure_name(split, f"{name}_{self.monitor}")] = score
-            figures |= {f"{name}_bytes": result.bytes, f"{name}_ms": result.milliseconds}
-        return figures
+        return baselines.linear_figures(self, splits) if self.linear else {}

@@ -1,5 +1,7 @@
 """Confusion matrices of predicted labels."""
 
+from tfnlp.utils.formatting import aligned
+
 
 def confusion_matrix(truth, predictions, labels):
     """Count the predicted labels for each true label.
@@ -28,9 +30,7 @@ def matrix_rows(matrix):
 
 def confusion_table(matrix):
     """Return the lines of a matrix of `confusion_matrix` as a text table."""
-    rows = matrix_rows(matrix)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(map(str.rjust, row, widths)) for row in rows]
+    return aligned(matrix_rows(matrix), str.rjust)
 
 
 def only_answer(truth, predictions):

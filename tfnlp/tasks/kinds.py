@@ -64,6 +64,16 @@ CLASSIFIER = Kind(
     labelled=True,
     in_mediapipe=True,
 )
+MULTI_LABEL_CLASSIFIER = Kind(
+    "multi-label classifier",
+    head="multi_label_classifier",
+    link="sigmoid",
+    runner="MultiLabelClassifier",
+    description="Gives {text} any of the labels: {labels}.",
+    outputs={"probability": "The probability of each label, by itself."},
+    labelled=True,
+    in_mediapipe=True,
+)
 SCORER = Kind(
     "scorer",
     head="classifier",
@@ -124,7 +134,7 @@ GENERATOR = Kind("generator", "causal_lm", "softmax", "TextGenerator", reads_ids
 TRANSLATOR = Kind("translator", "sequence_to_sequence", "softmax", "Translator", reads_ids=False)
 
 # Those that a model of texts is exported to, and a pipeline runs.
-TEXT_KINDS = (CLASSIFIER, SCORER, CHOOSER, TAGGER, ANSWERER, EMBEDDER)
+TEXT_KINDS = (CLASSIFIER, MULTI_LABEL_CLASSIFIER, SCORER, CHOOSER, TAGGER, ANSWERER, EMBEDDER)
 TASK_HEADS = tuple(dict.fromkeys(kind.head for kind in TEXT_KINDS if kind.head))
 POOLINGS = ("mean", "first")  # of a text's states, to the vector of an embedder
 KINDS = {kind.name: kind for kind in (*TEXT_KINDS, STRING_CLASSIFIER, GENERATOR, TRANSLATOR)}

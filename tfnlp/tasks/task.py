@@ -48,6 +48,9 @@ class Task(abc.ABC):
             outputs: {name: the output of each encoding, a list}, for the names in `kind.reads`.
         """
 
+    def tune(self, examples, outputs):  # noqa: B027
+        """Choose on dev what `decode` needs beside the outputs, such as thresholds."""
+
     def score(self, examples, encodings, outputs):
         """Return a dict of metrics, from the arguments of `decode`."""
         return self.score_predictions(examples, self.decode(examples, encodings, outputs))

@@ -243,7 +243,9 @@ def _check_one_label(path, labels, names):
     for name in names:
         parts = [part.strip() for part in re.split(r"[|,;]", name)]
         if len(parts) > 1 and {*parts} <= {*names}:
-            message = f"{name!r} has several labels, and a text has one here; give one"
+            message = (
+                f"{name!r} has several labels, and a text has one here; give one, or multi_label"
+            )
         elif name == "-" and len(names) > 2:
             message = "the label '-' stands for none, as in SNLI; leave such lines out"
         elif name.lower() in ("nan", "<na>"):
@@ -274,7 +276,7 @@ def holds_objects(path):
 
 def _object_rows(path, columns, on_read):
     for place, value in read_objects(path, on_read):
-        yield place, {column: _field_text(path, place, value, column) for column in columns}
+        yield place, {column: field_text(path, place, value, column) for column in columns}
 
 
 def read_objects(path, on_read=None):
@@ -326,8 +328,8 @@ def _parquet_rows(path, on_read):
         raise InputError(f"{path} is no whole Parquet file ({e}).") from None
 
 
-def _field_text(path, place, value, column):
-    """Return a field of an object, or a nested one ("labels.real-label"), as a string."""
+def field_of(path, place, value, column):
+    """Return a field of an object, or a nested one ("labels.real-label")."""
     field = value
     names = [column] if column in value else column.split(".")
     for depth, name in enumerate(names):
@@ -336,6 +338,12 @@ def _field_text(path, place, value, column):
             has = ", ".join(field) if field and isinstance(field, dict) else "no fields"
             raise ColumnError(f"{path}, {place}: no field {column!r}; {parent} has {has}.", column)
         field = field[name]
+    return field
+
+
+def field_text(path, place, value, column):
+    """Return `field_of` as a string."""
+    field = field_of(path, place, value, column)
     infinite = isinstance(field, float) and not math.isfinite(field)
     if infinite or not isinstance(field, (str, int, float)):
         raise InputError(f"{path}, {place}: field {column!r} must be a text or a number.")

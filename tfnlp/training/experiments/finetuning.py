@@ -1,5 +1,6 @@
 """Fine-tuning of a model for a task, from examples to a finished run."""
 
+import copy
 import dataclasses
 import functools
 import gzip
@@ -90,7 +91,10 @@ class FineTuning(Experiment):
 
     def measure(self, name):
         outputs, loss = self._run_on_dev(self.batches[name])
-        scores = self.task.score(self.data.parts()[name], self.batches[name].encodings, outputs)
+        examples = self.data.parts()[name]
+        if name == "dev":
+            self.task.tune(examples, outputs)
+        scores = self.task.score(examples, self.batches[name].encodings, outputs)
         return {self.trainer.task_loss: loss, **scores}
 
     def save(self, folder):
@@ -221,12 +225,15 @@ def score_splits(model, task, splits, batches):
     """
     figures = {"parameters": count_parameters(model)}
     predict = predictor(model, task.kind.reads)
+    task = copy.copy(task)  # what is chosen on dev is this model's
     for name, split in batches.items():
         if name == "train":
             continue
-        examples = splits[name]
-        predictions = task.decode(examples, split.encodings, predict(split))
-        scores = task.score_predictions(examples, predictions)
+        examples, outputs = splits[name], predict(split)
+        if name == "dev":
+            task.tune(examples, outputs)
+        predictions = task.decode(examples, split.encodings, outputs)
+        scores = task.score(examples, split.encodings, outputs)
         figures |= {figure_name(name, key): value for key, value in scores.items()}
         answer = only_answer(*task.answers(examples, predictions))
         if answer is not None:

@@ -1,0 +1,50 @@
+"""Weights of classes in the loss."""
+
+import numpy as np
+
+from tfnlp.utils.errors import InputError, unknown_name
+
+
+def class_weights(given, examples, several=False):
+    """Return the weight of each class, (C,) float32, or None for none.
+
+    Args:
+        given: ["balanced"], or a list of "NAME=WEIGHT", others 1; None for none. Balanced classes
+            all have the same weight in total: n / (C n_c), as `class_weight` of scikit-learn. With
+            `several` a label has the same where it applies as where not: (n - n_c) / n_c.
+        examples: `Examples` with labels, of which n_c have class c.
+        several: whether `labels` are tuples, of any number of labels a text.
+
+    Raises:
+        InputError: for an unknown class, and a weight that is no positive number.
+    """
+    if not given:
+        return None
+    names = [str(name) for name in examples.label_names]
+    if given == ["balanced"]:
+        return _balanced(examples, len(names), several)
+    weights = dict.fromkeys(names, 1.0)
+    for item in given:
+        name, _, text = item.rpartition("=")
+        if name not in weights:
+            raise unknown_name("class_weights", name or item, [*names, "balanced"])
+        weights[name] = _positive(item, text)
+    return np.array([*weights.values()], "float32")
+
+
+def _balanced(examples, num_classes, several):
+    n = len(examples.labels)
+    ids = [i for row in examples.labels for i in row] if several else examples.labels
+    counts = np.maximum(np.bincount(np.asarray(ids, int), minlength=num_classes), 1)
+    weights = (n - counts) / counts if several else n / (num_classes * counts)
+    return np.maximum(weights, 1 / n).astype("float32")  # a label of all texts keeps a loss
+
+
+def _positive(item, text):
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = 0.0
+    if not 0 < weight < float("inf"):
+        raise InputError(f"class_weights={item}: {text!r} must be a positive number.")
+    return weight

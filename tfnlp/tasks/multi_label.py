@@ -1,0 +1,200 @@
+"""Classification of texts, or of pairs of texts, that have any number of labels each."""
+
+import collections
+
+import numpy as np
+
+import tfnlp
+from tfnlp import baselines, functional
+from tfnlp.tasks.kinds import MULTI_LABEL_CLASSIFIER
+from tfnlp.tasks.task import Task
+from tfnlp.text.reading.readers import check_label_names
+from tfnlp.utils.errors import InputError, unknown_name
+
+SCORES = ("macro_f1", "micro_f1", "sample_f1", "exact_match", "mean_average_precision")
+# How thresholds are chosen on dev: one for each label, or one for all.
+CHOSEN = ("label", "all")
+
+
+class MultiLabelClassification(Task):
+    """Classification of a text or pair by labels that are independent of each other.
+
+    The loss is the binary cross-entropy of each label's sigmoid. A label applies where its
+    probability is at least its threshold.
+
+    Args:
+        label_names: the labels in order of their ids.
+        monitor: "macro_f1" (the mean over labels), "micro_f1" (of all decisions), "sample_f1"
+            (the mean over texts), "exact_match" (the share of texts with all labels right) or
+            "mean_average_precision" (the mean over labels of the area under precision by recall).
+        threshold: a number from 0 to 1; "label" for one for each label, or "all" for one for
+            all, of the highest F1 on dev.
+        class_weights: (C,), the weight of each label where it applies (`pos_weight` of PyTorch's
+            `BCEWithLogitsLoss`); None for 1.
+        linear: as in `Classification`.
+
+    Attributes:
+        thresholds: (C,), of each label.
+
+    Raises:
+        InputError: for an empty or duplicate label, an unavailable `monitor`, a threshold outside
+            0 to 1, or weights of another number.
+    """
+
+    kind = MULTI_LABEL_CLASSIFIER
+
+    def __init__(
+        self, label_names, monitor="macro_f1", threshold="label", class_weights=None, linear=False
+    ):
+        check_label_names(label_names)
+        if monitor not in SCORES:
+            raise unknown_name("monitor", monitor, SCORES)
+        self.label_names = label_names
+        self.num_classes = len(label_names)
+        self.monitor = monitor
+        self.chosen = threshold if threshold in CHOSEN else None
+        self.thresholds = np.full(self.num_classes, 0.5 if self.chosen else _share(threshold))
+        self.class_weights = class_weights
+        self.linear = linear
+
+    @property
+    def settings(self):
+        return {"thresholds": [round(float(x), 6) for x in self.thresholds]}
+
+    def initialise_head(self, model, examples):
+        """Set the new head's bias to the log-odds of each label in the training examples.
+
+        Lin et al. 2017, 'Focal Loss', section 3.3. A head whose bias is not 0 counts as trained;
+        one without a bias (GPT's) stays unchanged.
+        """
+        bias = tfnlp.models.output_bias(model)
+        if bias is not None and not np.asarray(bias).any():
+            least = 0.5 / len(examples.labels)
+            share = np.clip(self.targets(examples).mean(0), least, 1 - least)
+            bias.assign(np.log(share / (1 - share)))
+
+    def encode(self, tokenizer, examples, max_length):
+        encodings = tokenizer.encode(examples.texts, examples.pairs, max_length)
+        return encodings, None if examples.labels is None else self.targets(examples)
+
+    def targets(self, examples):
+        """Return which labels apply, (examples, C) int32 of 0 and 1."""
+        rows = np.zeros((len(examples.labels), self.num_classes), "int32")
+        for row, ids in zip(rows, examples.labels, strict=True):
+            row[list(ids)] = 1
+        return rows
+
+    def loss(self, labels, outputs, sample_weight=None):
+        return functional.weighted_losses.binary_cross_entropy(
+            labels, outputs["logits"], sample_weight, positive_weights=self.class_weights
+        )
+
+    def tune(self, examples, outputs):
+        applies, probabilities = self.targets(examples), _probabilities(outputs)
+        if self.chosen == "label":
+            columns = zip(applies.T, probabilities.T, strict=True)
+            self.thresholds = np.array([best_threshold(*column) for column in columns])
+        elif self.chosen == "all":
+            self.thresholds[:] = best_threshold(applies.ravel(), probabilities.ravel())
+
+    def decode(self, examples, encodings, outputs):
+        return self.names_of(_probabilities(outputs) >= self.thresholds)
+
+    def names_of(self, rows):
+        """Return the names of the labels that apply, a tuple for each row of (texts, C)."""
+        return [tuple(self.label_names[i] for i in np.flatnonzero(row)) for row in rows]
+
+    def score(self, examples, encodings, outputs):
+        scores = super().score(examples, encodings, outputs)
+        return scores | self.precision_scores(examples, _probabilities(outputs))
+
+    def precision_scores(self, examples, probabilities):
+        """Return the mean average precision of probabilities (texts, C), of labels that occur."""
+        from sklearn import metrics  # takes a second, which the first step would wait for
+
+        applies = self.targets(examples)
+        occurs = applies.any(0)
+        if not occurs.any():
+            return {"mean_average_precision": 0.0}
+        mean = metrics.average_precision_score(applies[:, occurs], probabilities[:, occurs])
+        return {"mean_average_precision": float(mean)}
+
+    def score_predictions(self, examples, predictions):
+        from sklearn import metrics
+
+        ids = {name: i for i, name in enumerate(self.label_names)}
+        predicted = np.zeros((len(predictions), self.num_classes), "int32")
+        for row, names in zip(predicted, predictions, strict=True):
+            row[[ids[name] for name in names]] = 1
+        applies = self.targets(examples)
+        averages = {"macro_f1": ("macro", 0.0), "micro_f1": ("micro", 0.0)}
+        averages["sample_f1"] = "samples", 1.0  # no label is right where a text has none
+        scores = {
+            name: float(metrics.f1_score(applies, predicted, average=average, zero_division=zero))
+            for name, (average, zero) in averages.items()
+        }
+        return scores | {"exact_match": float((applies == predicted).all(1).mean())}
+
+    def label_scores(self, examples, predictions):
+        """Return {label: {"precision", "recall", "f1", "texts"}} of predictions."""
+        scores, truth = {}, self.names_of(self.targets(examples))
+        for name in self.label_names:
+            right = sum(name in a and name in b for a, b in zip(truth, predictions, strict=True))
+            texts, given = (sum(name in names for names in rows) for rows in (truth, predictions))
+            scores[name] = {
+                "precision": right / given if given else 0.0,
+                "recall": right / texts if texts else 0.0,
+                "f1": 2 * right / (texts + given) if texts + given else 0.0,
+                "texts": texts,
+            }
+        return scores
+
+    def answers(self, examples, predictions):
+        truth = self.names_of(self.targets(examples))
+        return [", ".join(names) for names in truth], [", ".join(names) for names in predictions]
+
+    def baseline(self, examples):
+        commonest, _ = collections.Counter(examples.labels).most_common(1)[0]
+        names = tuple(self.label_names[i] for i in commonest)
+        return self.score_predictions(examples, [names] * len(examples.labels))
+
+    def linear_figures(self, splits):
+        return baselines.linear_figures(self, splits) if self.linear else {}
+
+
+def best_threshold(applies, probabilities):
+    """Return the threshold of the highest F1, 2 TP / (2 TP + FP + FN); 0.5 where no text applies.
+
+    It lies midway between two neighbouring probabilities.
+
+    Args:
+        applies: (texts,), 1 where a label applies, else 0.
+        probabilities: (texts,).
+    """
+    order = np.argsort(-probabilities, kind="stable")
+    p, right = probabilities[order], np.cumsum(applies[order])
+    if not len(p) or not right[-1]:
+        return 0.5
+    f1 = 2 * right / (np.arange(1, len(p) + 1) + right[-1])
+    following = np.append(p[1:], 0.0)
+    f1[p == following] = -1  # equal probabilities are on one side
+    last = f1.argmax()
+    return float((p[last] + following[last]) / 2)
+
+
+def _probabilities(outputs):
+    logits = np.stack(outputs["logits"]).astype("float64")
+    return 1 / (1 + np.exp(-logits))
+
+
+def _share(threshold):
+    try:
+        number = float(threshold)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise InputError(
+            f"threshold={threshold} must be a number from 0 to 1, or one of {', '.join(CHOSEN)}, "
+            "to be chosen on dev."
+        )
+    return number
