@@ -11,12 +11,14 @@ from tfnlp.pipelines import Inputs
 
 HEADS = {
     "classifier": ("classifier", 2, ["bad", "good"]),
+    "multi-label classifier": ("multi_label_classifier", 2, ["bad", "good"]),
     "scorer": ("classifier", 1, ["score"]),
     "tagger": ("tagger", 3, ["O", "B-x", "I-x"]),
     "answerer": ("answerer", None, None),
     "chooser": ("chooser", None, None),
 }
 SETTINGS = {
+    "multi-label classifier": {"thresholds": [0.4, 0.5]},
     "tagger": {"words": {"prefixes": ["("], "suffixes": [".", ")", "!"], "whole": ["a.", ":)"]}},
     "answerer": {"max_question_length": 3},
 }
@@ -29,6 +31,7 @@ TEXTS = [
 ]
 INPUTS = {
     "classifier": Inputs(TEXTS),
+    "multi-label classifier": Inputs(TEXTS),
     "scorer": Inputs(TEXTS),
     "tagger": Inputs(TEXTS),
     "answerer": Inputs(["what film ?"] * 5, [f"{text} " * 4 for text in TEXTS]),

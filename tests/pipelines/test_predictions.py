@@ -30,6 +30,10 @@ PARAGRAPH = {"context": "the film is not dull , a fine plot", "qas": QUESTIONS}
 SQUAD = {"data": [{"paragraphs": [PARAGRAPH]}]}
 FILES = {
     "classifier": ("a.tsv", "sentence\tlabel\na fine film\tgood\nthe plot\tbad\nx\tbad\n"),
+    "multi-label classifier": (
+        "a.tsv",
+        "sentence\tlabels\na fine film\tgood\nthe plot\tbad,good\nx\t\n",
+    ),
     "scorer": ("a.tsv", "sentence1\tsentence2\tscore\na\tfilm\t1\nfine\tplot\t2\nx\ta film\t4\n"),
     "tagger": ("a.conll", "the\tO\nfine\tB-x\nfilm\tI-x\n.\tO\n\n정말\tB-x\n좋다\tO\n"),
     "answerer": ("a.json", json.dumps(SQUAD)),
@@ -88,6 +92,14 @@ def scores_by_hand(kind, inputs, found):
     if kind == "classifier":
         pairs = zip(found, inputs.gold, strict=True)
         return {"accuracy": np.mean([p.label == label for p, label in pairs])}
+    if kind == "multi-label classifier":
+        right = [{"good"}, {"bad", "good"}, set()]
+        same = [{*p.labels} == labels for p, labels in zip(found, right, strict=True)]
+        both = sum(len({*p.labels} & labels) for p, labels in zip(found, right, strict=True))
+        return {
+            "exact_match": np.mean(same),
+            "micro_f1": 2 * both / (3 + sum(len(p.labels) for p in found)),
+        }
     if kind == "scorer":
         return {"pearson": np.corrcoef(found, inputs.gold)[0, 1]}
     if kind == "tagger":
@@ -104,6 +116,12 @@ def check_baseline_and_counts(kind, summary, printed):
     baselines = {key: value for key, value in summary.items() if key.startswith("baseline_")}
     expected = {
         "classifier": {"accuracy": 2 / 3, "matthews": 0.0, "macro_f1": 0.4},
+        "multi-label classifier": {
+            "macro_f1": 0.4,
+            "micro_f1": 2 / 3,
+            "sample_f1": (1 + 2 / 3 + 0) / 3,
+            "exact_match": 1 / 3,
+        },
         "scorer": {"pearson": 0.0, "spearman": 0.0, "mean_squared_error": 14 / 9},
         "tagger": {"f1": 0.0, "precision": 0.0, "recall": 0.0, "word_accuracy": 0.5},
         "answerer": {},
@@ -177,6 +195,12 @@ def check_written(kind, folder, inputs, found):
         assert header == ["label", "gold", "probability", "sentence"]
         assert [row[0] for row in rows] == [one.label for one in found]
         assert [row[1] for row in rows] == ["good", "bad", "bad"]
+    elif kind == "multi-label classifier":
+        assert header == ["labels", "gold", "probabilities", "sentence"]
+        assert [row[0] for row in rows] == [",".join(one.labels) for one in found]
+        assert [row[1] for row in rows] == ["good", "bad,good", ""]
+        shares = [",".join(f"{p.probabilities[x]:.4f}" for x in p.labels) for p in found]
+        assert [row[2] for row in rows] == shares
     elif kind == "scorer":
         assert header == ["score", "gold", "sentence", "pair"]
         np.testing.assert_allclose([float(row[0]) for row in rows], found, atol=1e-4)

@@ -44,7 +44,7 @@ def test_each_kind_is_run_decoded_and_reported():
         assert callable(getattr(runtime, kind.runner))
         assert kind.link is None or kind.link in LINKS
     classes = tasks.Classification, tasks.Regression, tasks.Tagging
-    classes += tasks.QuestionAnswering, tasks.MultipleChoice
+    classes += tasks.QuestionAnswering, tasks.MultipleChoice, tasks.MultiLabelClassification
     assert {task.kind for task in classes} == {kind for kind in TEXT_KINDS if kind.head}
 
 

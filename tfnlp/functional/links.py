@@ -86,7 +86,7 @@ def _class_mean(logits, shares, temperature=1.0):
 
 
 def label_divergence(teacher, student, temperature=1.0):
-    """Compute T^2 KL(teacher || student) of the softened probability of each label, the sum.
+    """Compute T^2 KL(teacher || student) of the softened probability of each label, the mean.
 
     The labels (..., C) are independent, each with the probability sigmoid(logit / T).
 
@@ -97,12 +97,12 @@ def label_divergence(teacher, student, temperature=1.0):
     p = ops.sigmoid(a)
     both = p * (ops.log_sigmoid(a) - ops.log_sigmoid(b))
     both += (1 - p) * (ops.log_sigmoid(-a) - ops.log_sigmoid(-b))
-    return temperature**2 * ops.sum(both, axis=-1)
+    return temperature**2 * ops.mean(both, axis=-1)
 
 
 def _label_symmetric(a, b):
     distance = ops.stop_gradient(ops.sigmoid(b) - ops.sigmoid(a))
-    return ops.sum(distance * (b - a), axis=-1)
+    return ops.mean(distance * (b - a), axis=-1)
 
 
 def _label_mean(logits, shares, temperature=1.0):

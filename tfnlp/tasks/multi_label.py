@@ -59,7 +59,7 @@ class MultiLabelClassification(Task):
 
     @property
     def settings(self):
-        return {"thresholds": [round(float(x), 6) for x in self.thresholds]}
+        return {"thresholds": self.thresholds.tolist()}
 
     def initialise_head(self, model, examples):
         """Set the new head's bias to the log-odds of each label in the training examples.

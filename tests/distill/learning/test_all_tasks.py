@@ -12,12 +12,20 @@ from distill.learning.methods import logits
 from distill.learning.teacher_outputs import compute_teacher_outputs
 from distill.learning.terms import Term
 from tfnlp.models import build_model
-from tfnlp.tasks import Classification, MultipleChoice, QuestionAnswering, Regression, Tagging
+from tfnlp.tasks import (
+    Classification,
+    MultiLabelClassification,
+    MultipleChoice,
+    QuestionAnswering,
+    Regression,
+    Tagging,
+)
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizers.tokenizer import Encoding
 
 TASKS = {
     "classification": Classification(["a", "b", "c"]),
+    "labelling": MultiLabelClassification(["a", "b", "c"]),
     "regression": Regression(),
     "tagging": Tagging(["O", "B-x", "I-x"]),
     "answering": QuestionAnswering(),
@@ -41,6 +49,8 @@ def make_batches(name, vocabulary):
         encodings = [
             [e, encoding(4), encoding(9 - n)] for n, e in zip(LENGTHS, encodings, strict=True)
         ]
+    elif name == "labelling":
+        labels = rng.integers(0, 2, (5, 3))
     elif name == "regression":
         labels = rng.normal(size=5).tolist()
     elif name == "answering":
@@ -78,7 +88,13 @@ def hard_and_soft(name, labels, teacher, student, lengths, weights):
                 soft.append((divergence(a[: lengths[i]], b[: lengths[i]]), weight))
             continue
         a, b = teacher["logits"][i], student["logits"][i]
-        if name == "regression":
+        if name == "labelling":
+            p, q = (1 / (1 + np.exp(-x / TEMPERATURE)) for x in (a, b))
+            each = p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))
+            soft.append((TEMPERATURE**2 * each.mean(), weight))
+            q = 1 / (1 + np.exp(-b))
+            hard.append((-np.log(np.where(labels[i], q, 1 - q)).mean(), weight))
+        elif name == "regression":
             hard.append(((b[0] - labels[i]) ** 2, weight))
             soft.append(((b[0] - a[0]) ** 2, weight))
         elif name == "tagging":

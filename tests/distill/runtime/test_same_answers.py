@@ -26,13 +26,20 @@ SIZES = {"num_layers": 2, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 
 # Their class and what it gives, by head.
 HEADS = {
     "classifier": ("SequenceClassification", ["logits"]),
+    "multi_label_classifier": ("SequenceClassification", ["logits"]),
     "tagger": ("TokenClassification", ["logits"]),
     "answerer": ("QuestionAnswering", ["start_logits", "end_logits"]),
 }
 
 
 @pytest.mark.parametrize(
-    ("family", "head"), [("bert", "classifier"), ("bert", "answerer"), ("deberta-v2", "tagger")]
+    ("family", "head"),
+    [
+        ("bert", "classifier"),
+        ("bert", "multi_label_classifier"),
+        ("bert", "answerer"),
+        ("deberta-v2", "tagger"),
+    ],
 )
 def test_all_give_one_answer(family, head, tmp_path):
     tokenizer, labels = tokenizer_of(family), None if head == "answerer" else ["a", "b", "c"]
@@ -59,7 +66,10 @@ def test_all_give_one_answer(family, head, tmp_path):
         with torch.no_grad():
             outputs = theirs(**inputs)
         expected = {name: getattr(outputs, name)[0] for name in names}
-        if labels:
+        if head == "multi_label_classifier":
+            assert theirs.config.problem_type == "multi_label_classification"
+            expected = {"probability": torch.sigmoid(expected["logits"])}
+        elif labels:
             expected = {"probability": torch.softmax(expected["logits"], -1)}
         for rows in answers:
             for name, value in expected.items():

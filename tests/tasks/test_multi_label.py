@@ -1,0 +1,174 @@
+"""Several labels a text: files, losses and scores, thresholds, and what a training keeps."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tfnlp.functional.weighted_losses import binary_cross_entropy, cross_entropy
+from tfnlp.models import build_model
+from tfnlp.pipelines import load_runner
+from tfnlp.tasks import Classification, MultiLabelClassification, class_weights
+from tfnlp.tasks.multi_label import best_threshold
+from tfnlp.text import Examples, LabelColumns, read_label_sets
+from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig
+from tfnlp.utils.errors import InputError
+
+NAMES = ["joy", "love", "anger"]
+SETS = [(0,), (), (0, 1), (2,)]
+FILES = {
+    "a.tsv": "sentence\tlabels\na\tjoy\nb\t\nc\tlove, joy,joy\nd\tanger\n",
+    "a.csv": 'sentence,labels\na,joy\nb,\nc,"joy,love"\nd,anger\n',
+    "a.jsonl": "".join(
+        json.dumps({"sentence": text, "labels": [NAMES[i] for i in ids]}) + "\n"
+        for text, ids in zip("abcd", SETS, strict=True)
+    ),
+    "each.tsv": "love\tsentence\tjoy\tanger\n0\ta\t1\t0\n0\tb\t0\t0\n"
+    "1\tc\t1\t0\n0\td\tfalse\t1.0\n",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_all_formats_say_the_same(name, tmp_path):
+    path = tmp_path / name
+    path.write_text(FILES[name], encoding="utf-8")
+    columns = LabelColumns(each=("joy", "love", "anger") if name == "each.tsv" else ())
+    examples = read_label_sets(path, columns, NAMES)
+    assert (examples.texts, examples.labels, examples.pairs) == ([*"abcd"], SETS, None)
+    if not columns.each:
+        assert read_label_sets(path, columns).label_names == sorted(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "message"),
+    [
+        ("sentence\tlabels\na\tjoy,fear\n", {}, "line 2: label 'fear' is not one of the labels"),
+        (
+            "sentence\tjoy\na\t0.5\n",
+            {"each": ("joy",)},
+            "line 2: column 'joy' has '0.5', and must",
+        ),
+        ("sentence\tlabels\na\tjoy\n", {"labels": "label"}, "no column 'label'"),
+    ],
+)
+def test_bad_files_are_refused(text, columns, message, tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        read_label_sets(path, LabelColumns(**columns), NAMES)
+
+
+def test_a_file_without_any_label_is_refused(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("sentence\tlabels\na\t\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"a\.tsv: There must be at least 1 labels"):
+        read_label_sets(path, LabelColumns())
+
+
+def test_losses_and_their_weights_are_those_of_pytorch():
+    torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
+    functional = torch.nn.functional
+    rng = np.random.default_rng(0)
+    logits, w = rng.normal(size=(5, 3)).astype("float32") * 4, np.array([1, 2, 0.5], "float32")
+    labels, ids = rng.integers(0, 2, (5, 3)), rng.integers(0, 3, 5)
+    x, weights = torch.tensor(logits), torch.tensor(w)
+    due = functional.binary_cross_entropy_with_logits(
+        x, torch.tensor(labels, dtype=torch.float32), pos_weight=weights
+    )
+    assert float(binary_cross_entropy(labels, logits, positive_weights=w)) == pytest.approx(
+        float(due), rel=1e-6
+    )
+    due = functional.cross_entropy(x, torch.tensor(ids), weight=weights)
+    assert float(cross_entropy(ids, logits, class_weights=w)) == pytest.approx(
+        float(due), rel=1e-6
+    )
+    for task, y in ((MultiLabelClassification, labels), (Classification, ids)):
+        found = [
+            float(task(NAMES, class_weights=given).loss(y, {"logits": logits}))
+            for given in (None, w)
+        ]
+        assert abs(found[0] - found[1]) > 1e-3
+
+
+def test_weights_of_classes():
+    examples = Examples([*"abcd"], None, [0, 0, 0, 1], ["a", "b", "c"])
+    # n / (C n_c), as scikit-learn's compute_class_weight; of no example as of one.
+    np.testing.assert_allclose(class_weights(["balanced"], examples), [4 / 9, 4 / 3, 4 / 3])
+    np.testing.assert_allclose(class_weights(["b=2.5"], examples), [1, 2.5, 1])
+    assert class_weights(None, examples) is None
+    several = Examples([*"abcd"], None, SETS, NAMES)
+    np.testing.assert_allclose(class_weights(["balanced"], several, True), [1, 3, 3])
+    for given, message in (("x=1", "x is unknown"), ("b=-1", "positive"), ("b=", "positive")):
+        with pytest.raises(InputError, match=message):
+            class_weights([given], examples)
+
+
+def test_scores():
+    task = MultiLabelClassification(NAMES, threshold=0.5)
+    examples = Examples([*"abcd"], None, SETS, NAMES)
+    logits = [[1, -1, -1], [-1, -1, -1], [2, -1, 1], [-2, -2, -1]]
+    found = task.score(examples, None, {"logits": np.array(logits, "float32")})
+    # joy: 2 right of 2; love: none of 1; anger: 1 wrong, 1 missed.
+    assert found == pytest.approx(
+        {
+            "macro_f1": 1 / 3,
+            "micro_f1": 2 * 2 / (3 + 4),
+            "sample_f1": (1 + 1 + 0.5 + 0) / 4,
+            "exact_match": 0.5,
+            # love: the one text is among three equal ones; anger: it is third or second.
+            "mean_average_precision": found["mean_average_precision"],
+        }
+    )
+    predictions = task.decode(examples, None, {"logits": np.array(logits, "float32")})
+    assert predictions == [("joy",), (), ("joy", "anger"), ()]
+    by_label = task.label_scores(examples, predictions)
+    assert by_label["joy"] == {"precision": 1.0, "recall": 1.0, "f1": 1.0, "texts": 2}
+    assert by_label["anger"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0, "texts": 1}
+    ranks = np.eye(3)[[0, 1, 0, 2]]
+    alike = task.precision_scores(Examples([], None, [(0,), (1,), (0,), (2,)]), ranks)
+    assert alike == {"mean_average_precision": 1.0}
+
+
+def test_the_threshold_is_that_of_the_highest_f1():
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 7, 40):
+        applies = rng.integers(0, 2, size)
+        p = rng.integers(0, 9, size) / 10  # some are equal
+        threshold = best_threshold(applies, p)
+        f1 = {
+            t: 2 * (applies * (p >= t)).sum() / (applies.sum() + (p >= t).sum())
+            for t in (threshold, *p)
+            if applies.any()
+        }
+        assert not applies.any() or f1[threshold] == max(f1.values())
+    assert best_threshold(np.zeros(3), np.arange(3) / 3) == 0.5
+    for threshold in ("1.5", "nan", "best"):
+        with pytest.raises(InputError, match=f"threshold={threshold} must be a number from 0"):
+            MultiLabelClassification(NAMES, threshold=threshold)
+
+
+@pytest.mark.parametrize("threshold", ["label", "all", 0.5])
+def test_it_learns_and_the_best_epoch_keeps_its_thresholds(
+    threshold, one_layer, tokenizer, tmp_path
+):
+    """A text has the labels whose words it has."""
+    words = ["fine", "dull", "plot"]
+    sets = [tuple(i for i in range(3) if n >> i & 1) for n in range(8)] * 4
+    texts = [" ".join(["film", *(words[i] for i in ids)]) for ids in sets]
+    data = Examples(texts, None, sets, NAMES)
+    task = MultiLabelClassification(NAMES, threshold=threshold)
+    config = TrainingConfig(epochs=8, batch_size=8, learning_rate=1e-2)
+    run = RunFolder(tmp_path / "run", {})
+    model = build_model(one_layer, "multi_label_classifier", 3)
+    data = Splits(data, Examples(texts[:8], None, sets[:8], NAMES), 16)
+    figures = FineTuning(task, model, tokenizer, data, config=config, run=run).run_all()
+    assert figures["dev_macro_f1"] == 1.0
+    assert figures["dev_mean_average_precision"] == 1.0
+    runner = load_runner(run.best)
+    thresholds = runner.settings["thresholds"]
+    assert len({*thresholds}) == (3 if threshold == "label" else 1)
+    assert (thresholds == [0.5] * 3) == (threshold == 0.5)
+    found = runner.classify(texts[:8])
+    due = [tuple(NAMES[i] for i in ids) for ids in sets[:8]]
+    assert [prediction.labels for prediction in found] == due
+    assert [*found[0].probabilities] == NAMES
