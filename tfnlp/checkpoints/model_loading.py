@@ -98,10 +98,10 @@ def _check_labels(folder, head, num_classes):
     if not (folder / "config.json").exists():
         return
     path, labels = folder / "config.json", read_labels(folder)
-    if head == "classifier" and read_head(folder) != head:
+    if head == "classifier" and read_head(folder) == "multi_label_classifier":
         raise InputError(
             f"{path}: problem_type={MULTI_LABEL!r} has several labels a text; load it with "
-            "head='multi_label_classifier', or train it with --multi_label."
+            "head='multi_label_classifier', or train it as such, by `multi_label` of the recipe."
         )
     if labels and num_classes and len(labels) != num_classes:
         raise InputError(

@@ -233,11 +233,6 @@ class LabelSetPredictions(LabelPredictions):
     def answer(self, prediction):
         return [*prediction.labels]
 
-    def score(self, inputs, predictions):
-        probabilities = np.array([[*p.probabilities.values()] for p in predictions])
-        mean = self._task().precision_scores(self._examples(inputs), probabilities)
-        return super().score(inputs, predictions) | mean
-
     def score_answers(self, inputs, predicted):
         by_label = self._task().label_scores(self._examples(inputs), predicted)
         return super().score_answers(inputs, predicted) | {"by_label": by_label}
