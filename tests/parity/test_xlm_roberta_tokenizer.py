@@ -121,7 +121,7 @@ def test_a_bert_with_these_pieces_is_read_by_its_own_rules(count, data_dir, tmp_
     check_alike(load_tokenizer(tmp_path), engine, texts[:300])
 
 
-def test_pieces_of_others_are_refused(folder):
+def test_files_of_others_are_refused(folder):
     path = folder / "sentencepiece.bpe.model"
     path.write_bytes(path.read_bytes().replace(b"<unk>", b"<UNK>"))
     with pytest.raises(InputError, match=r"bpe\.model begins with the pieces <UNK>, <s>, </s> in"):
@@ -130,4 +130,8 @@ def test_pieces_of_others_are_refused(folder):
     name.write_text(json.dumps({"model": content}))
     (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "XLMRobertaTokenizer"}')
     with pytest.raises(InputError, match="The vocabulary lacks <pad>, which the input of a XLMR"):
+        load_tokenizer(folder)
+    content["vocab"] = [[token, 0.0] for token in ("<s>", "<pad>", "</s>", "<unk>", "<mask>")]
+    name.write_text(json.dumps({"model": content, "normalizer": {"type": "Later"}}))
+    with pytest.raises(InputError, match="a pre_tokenizer that `tokenizers` does not know"):
         load_tokenizer(folder)
