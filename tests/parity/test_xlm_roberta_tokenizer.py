@@ -1,15 +1,18 @@
-"""XLM-R's tokenizer against `transformers` and `tokenizers`, on texts that are hard to read."""
+"""XLM-R's tokenizer, and a BERT with it, against `transformers` and `tokenizers`."""
 
 import json
 import random
 
+import numpy as np
 import pytest
 import tokenizers
 
 from tests.text.family_tokenizers import HARD_TEXTS
+from tfnlp.checkpoints import load_model
 from tfnlp.text import load_tokenizer
 from tfnlp.utils.errors import InputError
 
+torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
 transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
 
 # Of each kind some characters, by the ranges of their code points.
@@ -119,6 +122,24 @@ def test_a_bert_with_these_pieces_is_read_by_its_own_rules(count, data_dir, tmp_
     again = transformers.AutoTokenizer.from_pretrained(tmp_path)
     check_alike(tokenizer, again._tokenizer, texts[:300])
     check_alike(load_tokenizer(tmp_path), engine, texts[:300])
+
+
+def test_a_bert_with_these_pieces_gives_the_vectors_of_transformers(data_dir):
+    """Mean vectors of multilingual-e5 on sentences of KorSTS, with the ids of `tokenizers`."""
+    source = data_dir / "e5_small_ko_en"
+    lines = (data_dir / "korsts" / "dev.tsv").read_text(encoding="utf-8").splitlines()[1:17]
+    texts = [f"query: {text}" for line in lines for text in line.split("\t") if " " in text]
+    inputs = load_tokenizer(source)(texts)
+    engine = tokenizers.Tokenizer.from_file(str(source / "tokenizer.json"))
+    engine.enable_padding(pad_id=1, pad_token="<pad>")
+    ids = torch.tensor([encoding.ids for encoding in engine.encode_batch(texts)])
+    model = transformers.AutoModel.from_pretrained(source, dtype=torch.float32).eval()
+    with torch.no_grad():
+        theirs = model(input_ids=ids, attention_mask=(ids != 1).long()).last_hidden_state.numpy()
+    ours = load_model(source).predict_on_batch(inputs)["sequence_output"]
+    a, b = (np.sum(x * inputs["padding_mask"][..., None], 1) for x in (ours, theirs))
+    cosines = np.sum(a * b, -1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1)
+    assert len(texts) >= 32 and cosines.min() > 0.99999
 
 
 def test_files_of_others_are_refused(folder):
