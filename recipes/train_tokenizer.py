@@ -39,7 +39,7 @@ flags.DEFINE_bool(
     "lowercase",
     None,
     "Lowercase, with WordPiece or unigram; if not given, WordPiece and ALBERT's unigram do, "
-    "XLNet's and DeBERTa's do not.",
+    "XLNet's, DeBERTa's and XLM-R's do not.",
 )
 flags.mark_flags_as_required(["input", "output_dir"])
 

@@ -107,7 +107,9 @@ def test_a_sentencepiece_model_has_the_ids_of_fairseq(folder, tmp_path):
     }
     again = transformers.AutoTokenizer.from_pretrained(folder)
     assert type(again) is transformers.XLMRobertaTokenizer
-    for engine in (again._tokenizer, load_tokenizer(folder)._engine):
+    again.save_pretrained(tmp_path / "theirs")
+    read = [load_tokenizer(path)._engine for path in (folder, tmp_path / "theirs")]
+    for engine in (again._tokenizer, *read):
         check_alike(tokenizer, engine, texts)
 
 

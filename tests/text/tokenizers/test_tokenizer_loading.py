@@ -108,6 +108,10 @@ def test_a_class_that_tfnlp_lacks_is_refused_by_name(tmp_path):
         (tmp_path / "tokenizer_config.json").write_text(f'{{"tokenizer_class": "{name}"}}')
         with pytest.raises(InputError, match=name):
             load_tokenizer(tmp_path)
+    (tmp_path / "tokenizer_config.json").unlink()
+    (tmp_path / "config.json").write_text('{"tokenizer_class": "KoBertTokenizer"}')
+    with pytest.raises(InputError, match=r"/config\.json: tfnlp has no KoBertTokenizer"):
+        load_tokenizer(tmp_path)
     for name in ("BertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend"):
         (tmp_path / "tokenizer_config.json").write_text(f'{{"tokenizer_class": "{name}"}}')
         assert load_tokenizer(tmp_path).tokens("kim") == ["kim"]

@@ -106,16 +106,16 @@ def _tokenizer_class(folder):
     Raises:
         InputError: if tfnlp has no such class.
     """
-    config = folder / "config.json"
-    name = read_settings(folder).get("tokenizer_class")
-    if name is None and config.exists():
-        name = read_json(config).get("tokenizer_class")
+    path, name = folder / "tokenizer_config.json", read_settings(folder).get("tokenizer_class")
+    if name is None and (folder / "config.json").exists():
+        path = folder / "config.json"
+        name = read_json(path).get("tokenizer_class")
     # Older versions of `transformers` add "Fast" to some class names.
     name = str(name).removesuffix("Fast")
     if name not in {*CLASSES, *GENERAL_CLASSES}:
         raise InputError(
-            f"{folder / 'tokenizer_config.json'}: tfnlp has no {name}, whose words another "
-            "tokenizer would not find; give a folder with a tokenizer of another class."
+            f"{path}: tfnlp has no {name}, whose words another tokenizer would not find; give a "
+            "folder with a tokenizer of another class."
         )
     return name
 
