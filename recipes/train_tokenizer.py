@@ -3,7 +3,7 @@
     python -m recipes.train_tokenizer --input=texts.tsv --kind=unigram --output_dir=tokenizer
 
 OUTPUT_DIR loads with transformers and with tfnlp.text.load_tokenizer. A tokenizer in the folder is
-replaced; a model in it stays, and must be of the same family. The tokens per word and the share of
+replaced; a model in it stays, and must be able to read it. The tokens per word and the share of
 unknown tokens are logged for --input and for --dev.
 """
 
@@ -30,7 +30,8 @@ flags.DEFINE_enum(
 flags.DEFINE_enum(
     "family",
     None,
-    ["bert", "elmo", "gpt2", "roberta", "deberta", "albert", "xlnet", "deberta-v2", "marian"],
+    ["bert", "elmo", "gpt2", "roberta", "deberta", "albert", "xlnet", "deberta-v2", "marian"]
+    + ["xlm-roberta"],
     "Family of the special tokens; if not given bert, roberta, albert, gpt2 or elmo, by --kind.",
 )
 flags.DEFINE_integer("vocabulary_size", 8000, "Largest vocabulary.", 10)
@@ -38,7 +39,7 @@ flags.DEFINE_bool(
     "lowercase",
     None,
     "Lowercase, with WordPiece or unigram; if not given, WordPiece and ALBERT's unigram do, "
-    "XLNet's and DeBERTa's do not.",
+    "XLNet's, DeBERTa's and XLM-R's do not.",
 )
 flags.mark_flags_as_required(["input", "output_dir"])
 

@@ -119,6 +119,16 @@ _FAMILIES = (
             "albert_xxlarge": (12, 64, 4096, 16384, {"activation": "gelu"}),
         },
     ),
+    # A RoBERTa of a hundred languages (Conneau et al. 2020).
+    Family(
+        "xlm_roberta",
+        "tfnlp.configs:XlmRobertaConfig",
+        "tfnlp.models.bert:encode_roberta",
+        {"xlm-roberta": "tfnlp.checkpoints.bert_map:XLM_ROBERTA"},
+        tokenizer="unigram",
+        objectives=("masked_lm",),
+        sizes={"xlm_roberta_base": (), "xlm_roberta_large": (24, 16, 1024, 4096)},
+    ),
     Family(
         "electra",
         "tfnlp.configs:ElectraConfig",

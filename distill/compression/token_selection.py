@@ -1,4 +1,4 @@
-"""Choice of the tokens that stay when a vocabulary is pruned to a corpus."""
+"""Choice of the tokens that stay when a vocabulary is pruned to a corpus or to scripts."""
 
 import collections
 import json
@@ -9,6 +9,7 @@ import tokenizers
 
 from tfnlp.text import ByteLevelBpeTokenizer, UnigramTokenizer, WordPieceTokenizer
 from tfnlp.text.reading.text_arguments import as_texts
+from tfnlp.text.tokenizers.word_starts import bytes_of_name
 from tfnlp.text.tokenizers.wordpiece import MAX_CHARS_PER_WORD
 from tfnlp.utils.errors import InputError
 
@@ -20,19 +21,21 @@ COMMON_CHARACTERS = string.ascii_letters + string.digits + string.punctuation
 CHARACTER_SHARE = 0.999
 
 
-def tokens_to_keep(tokenizer, texts, keep_tokens=None, required=()):
-    """Return the ids that stay when a vocabulary is pruned to a corpus.
+def tokens_to_keep(tokenizer, texts=None, keep_tokens=None, scripts=(), required=()):
+    """Return the ids that stay when a vocabulary is pruned to a corpus or to scripts.
 
     Args:
-        tokenizer, texts, keep_tokens: as in `prune_vocabulary`.
+        tokenizer, texts, keep_tokens, scripts: as in `prune_vocabulary`.
         required: further ids that stay.
 
     Returns:
         A sorted list of ids; errors as in `prune_vocabulary`.
     """
-    texts = as_texts(texts)
-    if not texts:
+    if texts is None and keep_tokens is None and not scripts:
+        raise InputError("Nothing says which tokens stay; give texts, scripts or keep_tokens.")
+    if texts is not None and not len(texts):
         raise InputError("The corpus has no texts; give some that are like those to come.")
+    texts = as_texts(texts or [])
     tokens = tokenizer.tokens_by_id()
     ids = {token: i for i, token in enumerate(tokens)}
     counts = np.bincount(tokenizer.encode(texts).token_ids, minlength=len(tokens))
@@ -53,8 +56,11 @@ def tokens_to_keep(tokenizer, texts, keep_tokens=None, required=()):
     first = characters[: min(frequent, room // 2)]
     for i in _pieces_of_unknown_words(tokenizer, ids, texts):
         counts[i] += 1
-    by_count = np.argsort(-counts, kind="stable")
-    for i in (*first, *by_count[: np.count_nonzero(counts)].tolist(), *characters):
+    by_count = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)].tolist()
+    # Vocabularies begin with their commonest tokens.
+    others = _ids_of_scripts(tokenizer, tokens, scripts) if scripts else range(len(tokens))
+    others = others if scripts or not texts else ()
+    for i in (*first, *by_count, *characters, *others):
         new = _with_parts(i, parts) - kept
         if keep_tokens is None or len(kept) + len(new) <= keep_tokens:
             kept |= new
@@ -75,6 +81,31 @@ def _required_ids(tokenizer, ids):
         pieces = engine_content(tokenizer)["model"]["vocab"]
         return [min(range(len(pieces)), key=lambda i: pieces[i][1])]
     return []
+
+
+def _ids_of_scripts(tokenizer, tokens, scripts):
+    """Return the ids of tokens without letters of other scripts, in their order.
+
+    Digits, punctuation, symbols and marks are of every script.
+    """
+    for script in scripts:
+        _without_scripts((script,))
+    if isinstance(tokenizer, ByteLevelBpeTokenizer):  # a part of a character is of every script
+        tokens = [bytes_of_name(token).decode("utf-8", "replace") for token in tokens]
+    rest = _without_scripts(("Common", "Inherited", *scripts))
+    return [i for i, token in enumerate(tokens) if not rest.normalize_str(token)]
+
+
+def _without_scripts(scripts):
+    """Return a normaliser that removes the characters of scripts of Unicode, such as "Hangul"."""
+    pattern = "".join(rf"\p{{{script}}}" for script in scripts)
+    try:
+        return tokenizers.normalizers.Replace(tokenizers.Regex(f"[{pattern}]"), "")
+    except Exception:  # the engine raises plain Exception
+        raise InputError(
+            f"scripts={','.join(scripts)} is no script of Unicode; give names such as Hangul, "
+            "Latin, Han, Hiragana, Cyrillic."
+        ) from None
 
 
 def _character_ids(tokens, ids, counts):

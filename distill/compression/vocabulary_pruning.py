@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 
 from distill.compression.rebuild import rebuild
-from distill.compression.token_selection import bpe_merges, engine_content, tokens_to_keep
+from distill.compression.token_selection import bpe_merges, tokens_to_keep
 from tfnlp.models import RobertaConfig, check_vocabulary, config_of
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.text import ByteLevelBpeTokenizer, UnigramTokenizer, WordPieceTokenizer
@@ -18,33 +18,37 @@ from tfnlp.utils.errors import InputError
 TOKEN_IDS = ("pad_token_id", "start_token_id", "end_token_id")
 
 
-def prune_vocabulary(model, tokenizer, texts, keep_tokens=None):
-    """Drop the tokens that a corpus does not need from a tokenizer and its model.
+def prune_vocabulary(model, tokenizer, texts=None, keep_tokens=None, scripts=()):
+    """Drop the tokens that a corpus or some scripts do not need from a tokenizer and its model.
 
-    Special tokens, single characters (bytes, for byte-level BPE) and the tokens of the corpus
-    stay, in their order. Without `keep_tokens` every token of the corpus stays. Its texts are then
-    the same tokens as before, and the model's outputs on them do not change.
+    Special tokens, single characters (bytes, for byte-level BPE), the tokens of the corpus and
+    those of the scripts stay, in their order. Without `keep_tokens` all of them stay. The texts,
+    and any text of these scripts alone, are then the same tokens as before, and the model's
+    outputs on them do not change.
 
     Args:
         model: from `tfnlp.models.build_model` or `load_model`, with any head.
         tokenizer: the model's.
-        texts: the corpus, a list of strings.
-        keep_tokens: the most tokens to keep, the most frequent of the corpus first; all that it
-            uses where None.
+        texts: the corpus, a list of strings; None for none.
+        keep_tokens: the most tokens to keep, the most frequent of the corpus first, then those of
+            the scripts (of all without scripts and texts) in order of their ids, which begin with
+            the commonest; None for no limit.
+        scripts: names of scripts of Unicode, such as "Hangul" and "Latin", whose tokens stay.
 
     Returns:
         The smaller model, and its tokenizer.
 
     Raises:
-        InputError: if the corpus has no texts, `keep_tokens` is below the tokens that must stay,
-            the tokenizer's ids have gaps, the tokenizer is not one of `tfnlp.text`'s own kinds,
-            or the model has an adaptive softmax or another vocabulary for its targets.
+        InputError: if nothing says what stays, the corpus has no texts, a script is unknown,
+            `keep_tokens` is below the tokens that must stay, the tokenizer's ids have gaps, the
+            tokenizer is not one of `tfnlp.text`'s own kinds, or the model has an adaptive softmax
+            or another vocabulary for its targets.
     """
-    (smaller,), pruned = prune_vocabularies([model], tokenizer, texts, keep_tokens)
+    (smaller,), pruned = prune_vocabularies([model], tokenizer, texts, keep_tokens, scripts)
     return smaller, pruned
 
 
-def prune_vocabularies(models, tokenizer, texts, keep_tokens=None):
+def prune_vocabularies(models, tokenizer, texts=None, keep_tokens=None, scripts=()):
     """Prune the vocabulary of several models of one tokenizer to the same tokens.
 
     Returns the smaller models, and their tokenizer; arguments and errors as in `prune_vocabulary`.
@@ -72,7 +76,7 @@ def prune_vocabularies(models, tokenizer, texts, keep_tokens=None):
         if isinstance(config, RobertaConfig):
             required |= {*range(config.pad_token_id + 1)}
         required.update(_token_ids(config).values())
-    kept = tokens_to_keep(tokenizer, texts, keep_tokens, required)
+    kept = tokens_to_keep(tokenizer, texts, keep_tokens, scripts, required)
     tokens = tokenizer.tokens_by_id()
     # Added tokens that follow the vocabulary do so again, in the same order.
     pruned = _with_tokens(tokenizer, [tokens[i] for i in kept if i < tokenizer.first_added_id])
@@ -149,7 +153,7 @@ def _with_tokens(tokenizer, tokens):
             tokens, tokenizer.lowercase, tokenizer.strip_accents, tokenizer.split_cjk
         )
     if isinstance(tokenizer, UnigramTokenizer):
-        scores = dict(engine_content(tokenizer)["model"]["vocab"])
+        scores = dict(tokenizer.pieces)
         return UnigramTokenizer(
             # Some families add [MASK] later, so it has no score.
             [(token, scores[token]) for token in tokens if token in scores],
@@ -157,6 +161,7 @@ def _with_tokens(tokenizer, tokens):
             tokenizer.lowercase,
             tokenizer.keep_accents,
             tokenizer.character_map,
+            tokenizer.rules,
         )
     ids = {token: i for i, token in enumerate(tokens)}
     pairs = [(a, b) for a, b in bpe_merges(tokenizer) if {a, b, a + b} <= ids.keys()]

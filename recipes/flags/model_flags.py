@@ -245,13 +245,8 @@ def read_start(read_texts, writes=False):
 def _from_scratch(read_texts, writes=False):
     family = scratch_config().model_type
     tokenizer = find_tokenizer(_learn_tokenizer, family, read_texts, writes)
-    # WordPiece has no family: it fits any.
-    stored_family = tokenizer.family or family
-    if FLAGS.tokenizer_dir and family not in (stored_family, *text.ANY_TOKENIZER):
-        raise InputError(
-            f"tokenizer_dir={FLAGS.tokenizer_dir} holds a tokenizer for {stored_family}, but the "
-            f"model is a {family}; give that family, or leave it out to train one."
-        )
+    if FLAGS.tokenizer_dir:
+        text.check_tokenizer_family(FLAGS.tokenizer_dir, family, tokenizer.family)
     fields = {"vocabulary_size": tokenizer.vocabulary_size, "pad_token_id": tokenizer.pad_token_id}
     config = scratch_config(**fields)
     if config.max_length is not None:

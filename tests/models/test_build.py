@@ -13,7 +13,7 @@ from tfnlp.utils.errors import InputError
 KINDS = {
     "bpe": {"roberta", "deberta", "gpt2"},
     "words": {"elmo"},
-    "unigram": {"albert", "xlnet", "deberta_v2", "deberta_v3"},
+    "unigram": {"albert", "xlnet", "deberta_v2", "deberta_v3", "xlm_roberta"},
 }
 
 

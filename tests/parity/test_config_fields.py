@@ -46,6 +46,7 @@ CASES = {
     **{kind: families.CASES[kind] for kind in ("bert", "distilbert", "albert")},
     **{kind: families.CASES[kind] for kind in ("electra", "deberta", "xlnet", "gpt2")},
     "roberta": ("Roberta", families.CASES["bert"][1]),
+    "xlm-roberta": ("XLMRoberta", families.CASES["bert"][1]),
     "deberta-v2": families.CASES["deberta_v2_xlarge"],
     "openai-gpt": families.CASES["gpt"],
     "marian": ("Marian", ENCODER_DECODER),

@@ -55,6 +55,7 @@ ODD_BUCKETS = {"position_buckets": 7}
 CASES = {
     "bert": ("Bert", COMMON | DROPOUT),
     "roberta": ("Roberta", COMMON | DROPOUT | {"type_vocab_size": 1, "pad_token_id": 1}),
+    "xlm-roberta": ("XLMRoberta", COMMON | DROPOUT | {"type_vocab_size": 1, "pad_token_id": 1}),
     "distilbert": (
         "DistilBert",
         {
@@ -161,7 +162,7 @@ def make_inputs(name, length, masked, batch=2):
 
 def run_reference(model, name, inputs, **kwargs):
     ids = {k: torch.tensor(v).long() for k, v in inputs.items()}
-    if name not in ("distilbert", "gpt", "gpt2", "roberta"):
+    if name not in ("distilbert", "gpt", "gpt2", "roberta", "xlm-roberta"):
         kwargs["token_type_ids"] = ids["segment_ids"]
     return model(input_ids=ids["token_ids"], attention_mask=ids["padding_mask"], **kwargs)
 

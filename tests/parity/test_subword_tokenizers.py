@@ -28,7 +28,7 @@ def lines(data_dir):
     return found + wiki.splitlines()
 
 
-@pytest.mark.parametrize("family", ["roberta", "albert", "xlnet", "deberta-v2"])
+@pytest.mark.parametrize("family", ["roberta", "albert", "xlnet", "deberta-v2", "xlm-roberta"])
 def test_every_real_line_gets_the_ids_of_transformers(family, lines, tmp_path):
     tokenizer = trained(family, lines[::20], 3000)
     assert 2500 < tokenizer.vocabulary_size <= 3001
@@ -56,7 +56,7 @@ def test_pairs_and_segments(family, tmp_path):
         theirs.decode(ids, skip_special_tokens=True) for ids in expected
     ]
     segments = set().union(*(e.segment_ids for e in found))
-    assert segments == {"roberta": {0}, "xlnet": {0, 1, 2}}.get(family, {0, 1})
+    assert segments == {"roberta": {0}, "xlm-roberta": {0}, "xlnet": {0, 1, 2}}.get(family, {0, 1})
     cut = tokenizer.encode(TEXTS, pairs, max_length=12)
     assert max(len(e.token_ids) for e in cut) == 12
     assert [e.truncated for e in cut] == [len(e.token_ids) > 12 for e in found]

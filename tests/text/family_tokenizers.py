@@ -21,7 +21,7 @@ HARD_TEXTS = [
 KINDS = {
     "bert": "wordpiece",
     **dict.fromkeys(("gpt2", "roberta", "deberta"), "bpe"),
-    **dict.fromkeys(("albert", "xlnet", "deberta-v2"), "unigram"),
+    **dict.fromkeys(("albert", "xlnet", "deberta-v2", "xlm-roberta"), "unigram"),
 }
 FAMILIES = tuple(KINDS)
 # The classes of `transformers`.
@@ -33,6 +33,7 @@ CLASSES = {
     "albert": "AlbertTokenizer",
     "xlnet": "XLNetTokenizer",
     "deberta-v2": "DebertaV2Tokenizer",
+    "xlm-roberta": "XLMRobertaTokenizer",
 }
 
 

@@ -1,4 +1,6 @@
-"""Mapping of BERT and RoBERTa between tfnlp and Hugging Face."""
+"""Mapping of BERT, RoBERTa and XLM-RoBERTa between tfnlp and Hugging Face."""
+
+import dataclasses
 
 from tfnlp.checkpoints.checkpoint_map import (
     COMMON_FIELDS,
@@ -13,7 +15,7 @@ from tfnlp.checkpoints.checkpoint_map import (
     masked_lm,
     norm,
 )
-from tfnlp.configs import BertConfig, RobertaConfig
+from tfnlp.configs import BertConfig, RobertaConfig, XlmRobertaConfig
 
 FIELDS = COMMON_FIELDS | HEAD_FIELDS | {"classifier_dropout": "classifier_dropout"}
 FIXED = COMMON_FIXED | {"position_embedding_type": "absolute"}
@@ -94,4 +96,12 @@ ROBERTA = CheckpointMap(
     defaults={"layer_norm_eps": 1e-12, "type_vocab_size": 2, "max_position_embeddings": 512},
     decode=_count_positions,
     encode=_count_rows,
+)
+# `transformers` has RoBERTa's names in classes of its own.
+XLM_ROBERTA = dataclasses.replace(
+    ROBERTA,
+    model_type="xlm-roberta",
+    config=XlmRobertaConfig,
+    architectures=architectures("XLMRoberta"),
+    defaults=ROBERTA.defaults | {"vocab_size": 30522},
 )

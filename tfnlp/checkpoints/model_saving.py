@@ -35,7 +35,7 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, p
 
     Raises:
         InputError: if a file cannot be written, `transformers` has no such model or no field
-            for something in its config, or the tokenizer is another family's.
+            for something in its config, or the model cannot read the tokenizer.
     """
     folder = pathlib.Path(folder)
     fields = check_saves(model)

@@ -13,6 +13,7 @@ from .base_config import check_packing as check_packing
 from .base_config import family_name as family_name
 from .bert_config import BertConfig as BertConfig
 from .bert_config import RobertaConfig as RobertaConfig
+from .bert_config import XlmRobertaConfig as XlmRobertaConfig
 from .deberta_config import DebertaConfig as DebertaConfig
 from .deberta_config import DebertaV2Config as DebertaV2Config
 from .distilbert_config import DistilBertConfig as DistilBertConfig

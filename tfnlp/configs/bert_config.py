@@ -1,4 +1,4 @@
-"""Configs of BERT (Devlin et al. 2019) and RoBERTa (Liu et al. 2019).
+"""Configs of BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019) and XLM-R (Conneau et al. 2020).
 
 TinyBERT and MiniLM differ from BERT in sizes alone.
 """
@@ -44,3 +44,10 @@ class RobertaConfig(TextConfig):
     def lm_activation(self):
         """Activation before the masked LM output, whatever that of the blocks."""
         return "gelu"
+
+
+@dataclasses.dataclass(frozen=True)
+class XlmRobertaConfig(RobertaConfig):
+    """The sizes and rates of an XLM-RoBERTa, a RoBERTa with the pieces of a hundred languages."""
+
+    vocabulary_size: int = 250002

@@ -10,6 +10,7 @@ KINDS = [
     ("bpe", "roberta"),
     ("unigram", "albert"),
     ("unigram", "deberta-v2"),
+    ("unigram", "xlm-roberta"),
     ("unigram", "xlnet"),
     ("wordpiece", None),
 ]

@@ -35,6 +35,10 @@ def test_too_few_tokens_are_refused(texts, tokenizers):
         tokens_to_keep(tokenizers["bpe", "roberta"], texts, 260)
     with pytest.raises(InputError, match="The corpus has no texts"):
         tokens_to_keep(tokenizer, [])
+    with pytest.raises(InputError, match="give texts, scripts or keep_tokens"):
+        tokens_to_keep(tokenizer)
+    with pytest.raises(InputError, match="scripts=Hangeul is no script of Unicode"):
+        tokens_to_keep(tokenizer, texts, scripts=["Latin", "Hangeul"])
 
 
 def test_ids_with_a_gap_are_refused(texts, tokenizers):

@@ -24,6 +24,7 @@ from tfnlp.models import (
     RobertaConfig,
     TransformerConfig,
     TransformerXLConfig,
+    XlmRobertaConfig,
     XLNetConfig,
     build_model,
 )
@@ -51,6 +52,7 @@ CASES = {
     "albert": ("unigram", "albert", AlbertConfig, "masked_lm", True),
     "xlnet": ("unigram", "xlnet", XLNetConfig, "classifier", True),
     "deberta-v2": ("unigram", "deberta-v2", DebertaV2Config, "masked_lm", False),
+    "xlm-roberta": ("unigram", "xlm-roberta", XlmRobertaConfig, "masked_lm", True),
 }
 
 
@@ -209,6 +211,35 @@ def test_a_token_that_becomes_unknown_is_another():
     smaller = UnigramTokenizer(pieces[:-1], "xlnet")
     report = compare_tokenizers(UnigramTokenizer(pieces, "xlnet"), smaller, ["a", "b"])
     assert report["texts_with_other_tokens"] == (0.5,)
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "bpe", "unigram"])
+def test_texts_of_the_scripts_that_stay_are_the_same_tokens(kind, texts, tokenizers):
+    tokenizer = next(t for (k, _), t in tokenizers.items() if k == kind)
+    latin = [text for text in texts if text.isascii()]
+    kept = tokens_to_keep(tokenizer, scripts=["Latin"])
+    assert {*tokenizer.encode(latin).token_ids} <= {*kept} and len(kept) < 500
+    both = tokens_to_keep(tokenizer, scripts=["Latin", "Hangul"])
+    assert both == [*range(tokenizer.vocabulary_size)]
+    count = tokenizer.vocabulary_size - 40
+    first = tokens_to_keep(tokenizer, keep_tokens=count)
+    assert len(first) == count and {*range(count // 2)} <= {*first}
+
+
+def test_pieces_of_a_bert_pruned_to_a_script_are_split_as_before(data_dir):
+    """With the rules of the folder's tokenizer.json, on NSMC's dev texts."""
+    tokenizer = load_tokenizer(data_dir / "e5_small_ko_en")
+    sizes = {"vocabulary_size": tokenizer.vocabulary_size, "pad_token_id": 1}
+    model = build_model(BertConfig(**sizes | SIZES))
+    lines = (data_dir / "nsmc" / "dev.tsv").read_text(encoding="utf-8").split("\n")[1:]
+    korean = [text for text in (line.partition("\t")[0] for line in lines) if text]
+    hangul = [t for t in korean if not any(c.isalpha() and not "가" <= c <= "힣" for c in t)]
+    for corpus, texts, scripts in ((korean, korean, ()), (None, hangul, ["Hangul"])):
+        smaller, pruned = prune_vocabulary(model, tokenizer, corpus, scripts=scripts)
+        assert compare_tokenizers(tokenizer, pruned, texts)["texts_with_other_tokens"] == (0.0,)
+        ids = [pruned.token_id(t) for t in ("<s>", "<pad>", "</s>", "<unk>", "<mask>")]
+        assert ids == [0, 1, 2, 3, pruned.vocabulary_size - 1]
+        assert smaller.text_config.vocabulary_size == pruned.vocabulary_size < 20_000
 
 
 def test_real_vocabulary_and_texts(minilm, data_dir):

@@ -7,7 +7,7 @@ from tfnlp.text.tokenizers.special_tokens import SPECIAL_TOKENS, end_token_id, w
 from tfnlp.utils.errors import InputError
 
 ENDS = {"bert": "[SEP]", "gpt2": "<|endoftext|>", "roberta": "</s>", "deberta": "[SEP]"}
-ENDS |= {"albert": "[SEP]", "xlnet": "</s>", "deberta-v2": "[SEP]"}
+ENDS |= {"albert": "[SEP]", "xlnet": "</s>", "deberta-v2": "[SEP]", "xlm-roberta": "</s>"}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

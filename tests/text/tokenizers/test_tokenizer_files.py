@@ -35,9 +35,9 @@ def test_a_models_config_is_left_alone(family, tmp_path):
     config = json.dumps({"model_type": "deberta", "hidden_size": 12})
     (tmp_path / "config.json").write_text(config)
     tokenizer = tokenizer_of(family)
-    if family in ("bert", "deberta"):
+    if family != "xlnet":  # whose third segment no other body has
         tokenizer.save(tmp_path)
-        assert type(load_tokenizer(tmp_path)) is type(tokenizer)
+        assert load_tokenizer(tmp_path).to_json() == tokenizer.to_json()
     else:
         message = f"family 'deberta' and the tokenizer one for '{family}'"
         with pytest.raises(InputError, match=message):

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.text.family_tokenizers import (
+    CLASSES,
     FAMILIES,
     HARD_TEXTS,
     ids_of,
@@ -63,9 +64,38 @@ def test_a_family_without_a_tokenizer_of_its_own_takes_any(model, message, tmp_p
 )
 def test_a_tokenizer_of_another_kind_is_named(family, model, kind, tmp_path):
     saved(trained(family, HARD_TEXTS, 300), tmp_path, model)
-    for name in ("vocab.json", "tokenizer_config.json"):
-        (tmp_path / name).unlink(missing_ok=True)
+    (tmp_path / "vocab.json").unlink(missing_ok=True)
+    settings = {"tokenizer_class": CLASSES[model]}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
     with pytest.raises(InputError, match=rf"tokenizer\.json holds no {kind} tokenizer"):
+        load_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_tokenizer_json_alone_is_enough(family, tmp_path):
+    tokenizer = tokenizer_of(family)
+    saved(tokenizer, tmp_path, "xlnet" if family == "xlnet" else "electra")
+    for path in tmp_path.iterdir():
+        if path.name not in ("tokenizer.json", "config.json"):
+            path.unlink()
+    found = load_tokenizer(tmp_path)
+    assert (found.family, found.to_json()) == (tokenizer.family, tokenizer.to_json())
+
+
+@pytest.mark.parametrize(
+    "model, message",
+    [
+        ({"type": "WordLevel", "vocab": {"a": 0}}, "a model of the kind WordLevel, which"),
+        ({}, "a model of the kind None, which"),
+        (
+            {"type": "Unigram", "vocab": [["a", -1.0], ["</s>", 0.0]]},
+            "xlm-roberta needs </s>, <",
+        ),
+    ],
+)
+def test_a_tokenizer_json_of_no_family_is_refused(model, message, tmp_path):
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"model": model}))
+    with pytest.raises(InputError, match=message):
         load_tokenizer(tmp_path)
 
 
@@ -78,6 +108,10 @@ def test_a_class_that_tfnlp_lacks_is_refused_by_name(tmp_path):
         (tmp_path / "tokenizer_config.json").write_text(f'{{"tokenizer_class": "{name}"}}')
         with pytest.raises(InputError, match=name):
             load_tokenizer(tmp_path)
+    (tmp_path / "tokenizer_config.json").unlink()
+    (tmp_path / "config.json").write_text('{"tokenizer_class": "KoBertTokenizer"}')
+    with pytest.raises(InputError, match=r"/config\.json: tfnlp has no KoBertTokenizer"):
+        load_tokenizer(tmp_path)
     for name in ("BertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend"):
         (tmp_path / "tokenizer_config.json").write_text(f'{{"tokenizer_class": "{name}"}}')
         assert load_tokenizer(tmp_path).tokens("kim") == ["kim"]

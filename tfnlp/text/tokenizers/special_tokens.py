@@ -61,6 +61,7 @@ def _bracketed(unk="[UNK]", pad="[PAD]"):
 
 
 _BERT_TEMPLATES = ("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1")
+_ROBERTA_TEMPLATES = ("<s>:0 $A:0 </s>:0", "<s>:0 $A:0 </s>:0 </s>:0 $B:0 </s>:0")
 
 # Keys are the model_type of config.json.
 SPECIAL_TOKENS = {
@@ -71,8 +72,7 @@ SPECIAL_TOKENS = {
     "roberta": SpecialTokens(
         "RobertaTokenizer",
         _tokens(cls="<s>", pad="<pad>", sep="</s>", unk="<unk>", mask="<mask>"),
-        "<s>:0 $A:0 </s>:0",
-        "<s>:0 $A:0 </s>:0 </s>:0 $B:0 </s>:0",
+        *_ROBERTA_TEMPLATES,
     ),
     "elmo": SpecialTokens("ElmoTokenizer", _bracketed(), *_BERT_TEMPLATES),
     "deberta": SpecialTokens("DebertaTokenizer", _bracketed(), *_BERT_TEMPLATES),
@@ -86,6 +86,12 @@ SPECIAL_TOKENS = {
     ),
     "deberta-v2": SpecialTokens(
         "DebertaV2Tokenizer", _bracketed(), *_BERT_TEMPLATES, mask_takes_space=False
+    ),
+    "xlm-roberta": SpecialTokens(
+        "XLMRobertaTokenizer",
+        _tokens(bos="<s>", pad="<pad>", eos="</s>", unk="<unk>")
+        | _tokens(cls="<s>", sep="</s>", mask="<mask>"),
+        *_ROBERTA_TEMPLATES,
     ),
     "marian": SpecialTokens(
         "MarianTokenizer",

@@ -11,10 +11,12 @@ from tfnlp.utils.files import as_json, atomic_replace, read_json, write_text
 FILES = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "spm.model", "tokenizer.model"),
-    *("source.spm", "target.spm", "target_vocab.json"),
+    *("sentencepiece.bpe.model", "source.spm", "target.spm", "target_vocab.json"),
 )
 # The names in config.json of families that work with any tokenizer.
 ANY_TOKENIZER = tuple(name for name, family in MODEL_TYPES.items() if family.any_tokenizer)
+# Families whose tokenizers give what no other body reads: a third segment, characters.
+OF_ONE_FAMILY = ("xlnet", "elmo")
 
 
 def read_family(folder):
@@ -32,12 +34,18 @@ def read_settings(folder):
 def read_engine(folder, kind):
     """Read the folder's tokenizer.json, whose model must be of a kind of `tokenizers`."""
     content = read_json(folder / "tokenizer.json")
-    model = content.get("model", {})
-    if model.get("type", "WordPiece") != kind or "vocab" not in model:
+    if engine_kind(content) != kind:
         raise InputError(
             f"{folder / 'tokenizer.json'} holds no {kind} tokenizer, which the folder must hold."
         )
     return content
+
+
+def engine_kind(content):
+    """Return the kind of the model in the content of a tokenizer.json; None where it has none."""
+    model = content.get("model") or {}
+    # Files of before `tokenizers` 0.8 have no type.
+    return model.get("type", "WordPiece") if "vocab" in model else None
 
 
 def read_token_lines(path):
@@ -56,15 +64,15 @@ def read_token_lines(path):
 
 
 def check_tokenizer_family(folder, family, tokenizer_family):
-    """Raise an `InputError` if the model in a folder needs another family's tokenizer.
+    """Raise an `InputError` if the model in a folder cannot read a family's tokenizer.
 
-    The `tokenizer_family` of WordPiece is None: it works with any family, as Korean models of many
-    families use it. Families in `ANY_TOKENIZER` take any tokenizer.
+    A body takes the tokenizer of any family but those of `OF_ONE_FAMILY`.
     """
-    if None not in (family, tokenizer_family) and family not in (tokenizer_family, *ANY_TOKENIZER):
+    takes = (None, tokenizer_family, *ANY_TOKENIZER)
+    if tokenizer_family in OF_ONE_FAMILY and family not in takes:
         raise InputError(
             f"{folder}: the model is of the family {family!r} and the tokenizer one for "
-            f"{tokenizer_family!r}; write it into another folder, or make one for {family!r}."
+            f"{tokenizer_family!r}, whose encodings it cannot read; give another tokenizer."
         )
 
 
@@ -78,7 +86,7 @@ def save_tokenizer(tokenizer, folder):
         folder: the folder, created if needed.
 
     Raises:
-        InputError: if a file cannot be written, or the folder's model is of another family.
+        InputError: if a file cannot be written, or the folder's model cannot read the tokenizer.
     """
     folder = pathlib.Path(folder)
     check_tokenizer_family(folder, read_family(folder), tokenizer.family)

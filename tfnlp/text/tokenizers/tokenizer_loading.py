@@ -14,10 +14,17 @@ from tfnlp.text.tokenizers.keras_hub_tokenizer import ASSETS, is_preset, read_pr
 from tfnlp.text.tokenizers.marian import read_marian
 from tfnlp.text.tokenizers.special_tokens import SPECIAL_TOKENS
 from tfnlp.text.tokenizers.spelling import SpellingTokenizer, train_words
-from tfnlp.text.tokenizers.tokenizer_files import ANY_TOKENIZER, FILES, read_family, read_settings
-from tfnlp.text.tokenizers.unigram import UnigramTokenizer, train_unigram
+from tfnlp.text.tokenizers.tokenizer_files import (
+    FILES,
+    check_tokenizer_family,
+    engine_kind,
+    read_family,
+    read_settings,
+)
+from tfnlp.text.tokenizers.unigram import MODEL_FILES, UnigramTokenizer, train_unigram
 from tfnlp.text.tokenizers.wordpiece import WordPieceTokenizer, train_wordpiece
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import read_json
 from tfnlp.utils.hub import find_folder
 
 # The families of each kind of tokenizer, by their names in config.json, the default first.
@@ -26,11 +33,12 @@ KINDS = {
     for kind in ("wordpiece", "bpe", "unigram")
 }
 KINDS |= {"characters": ("gpt2", "roberta", "deberta"), "words": ("elmo", "bert")}
-# The families of the other tokenizer classes in tokenizer_config.json.
-OTHER_CLASSES = {
-    tokens.tokenizer_class: family for family, tokens in SPECIAL_TOKENS.items() if family != "bert"
-}
-# Classes that say nothing of the kind, or whose family tells it. Names are without "Fast".
+# The kinds by the model in a tokenizer.json.
+KINDS_OF_ENGINES = {"WordPiece": "wordpiece", "BPE": "bpe", "Unigram": "unigram"}
+# The families of the tokenizer classes in tokenizer_config.json. Names are without "Fast".
+CLASSES = {tokens.tokenizer_class: family for family, tokens in SPECIAL_TOKENS.items()}
+CLASSES |= dict.fromkeys(wordpiece.CLASSES, "bert")
+# Classes that say nothing of the kind.
 GENERAL_CLASSES = {
     *("None", "PreTrainedTokenizer", "TokenizersBackend", "AutoTokenizer", "BasicTokenizer"),
     *("PegasusTokenizer", "OpenAIGPTTokenizer", "TransfoXLTokenizer"),
@@ -54,9 +62,9 @@ FETCHED = ("config.json", *FILES, f"{ASSETS}/*")
 def load_tokenizer(folder):
     """Load the tokenizer of a checkpoint folder, or of a model on the Hugging Face Hub.
 
-    The kind follows the class in tokenizer_config.json and the family in config.json; either one
-    is enough. Without both the tokenizer is WordPiece. For a GPT or a Transformer-XL the class
-    decides. A keras-hub preset names its own class.
+    The kind follows the class in tokenizer_config.json (or config.json), whatever the family of
+    the model; without one that says it, the files: a vocab.txt is WordPiece, and a tokenizer.json
+    is that of the family whose special tokens it has. A keras-hub preset names its own class.
 
     Args:
         folder: the folder of the tokenizer's files; or a name on the Hub, as `name` or
@@ -68,40 +76,99 @@ def load_tokenizer(folder):
 
     Raises:
         TypeError: if `folder` is neither a path nor a name.
-        InputError: if its files are missing, broken, or of another kind of tokenizer.
+        InputError: if its files are missing, broken, or of a kind of tokenizer that tfnlp lacks,
+            or the model cannot read the tokenizer.
     """
     folder = find_folder(folder, FETCHED)
     if is_preset(folder):
         return read_preset_tokenizer(folder)
-    # Older versions of `transformers` add "Fast" to some class names.
-    name = str(read_settings(folder).get("tokenizer_class")).removesuffix("Fast")
-    if name not in {*OTHER_CLASSES, *wordpiece.CLASSES, *GENERAL_CLASSES, "BertTokenizer"}:
-        raise InputError(
-            f"{folder / 'tokenizer_config.json'}: tfnlp has no {name}, whose words another "
-            "tokenizer would not find; give a folder with a tokenizer of another class."
-        )
-    tokenizer = _load_kind(folder, name)
-    if name in BY_FILE and (folder / "tokenizer.json").exists():
-        _check_reads_alike(folder / "tokenizer.json", tokenizer)
-    return tokenizer
-
-
-def _load_kind(folder, name):
-    """Load the tokenizer of the class `name`, or of the family in config.json."""
-    family = read_family(folder) or "bert"
-    if family == "knowledge_bert":
+    name, model_family = _tokenizer_class(folder), read_family(folder)
+    if model_family == "knowledge_bert":
         raise InputError(
             f"{folder}: the model reads entities beside the tokens, which only fine-tuning, "
             "predictions and `tfnlp.knowledge.load_entity_tokenizer` can give; give another."
         )
-    if family in ANY_TOKENIZER or not read_family(folder):
-        default = "marian" if (folder / "source.spm").exists() else family
-        family = OTHER_CLASSES.get(name, default)
+    family = CLASSES.get(name) or _family_of_files(folder, model_family)
+    if model_family == "elmo":  # which reads characters, from its own tokenizer alone
+        family = model_family
+    check_tokenizer_family(folder, model_family, family)
+    tokenizer = _load(folder, family)
+    path = folder / "tokenizer.json"
+    named = name in CLASSES or family == model_family or (folder / "vocab.txt").exists()
+    if path.exists() and (name in BY_FILE or not named):
+        _check_reads_alike(path, tokenizer)
+    return tokenizer
+
+
+def _tokenizer_class(folder):
+    """Return the class that a folder names, without "Fast"; "None" without one.
+
+    Raises:
+        InputError: if tfnlp has no such class.
+    """
+    path, name = folder / "tokenizer_config.json", read_settings(folder).get("tokenizer_class")
+    if name is None and (folder / "config.json").exists():
+        path = folder / "config.json"
+        name = read_json(path).get("tokenizer_class")
+    # Older versions of `transformers` add "Fast" to some class names.
+    name = str(name).removesuffix("Fast")
+    if name not in {*CLASSES, *GENERAL_CLASSES}:
+        raise InputError(
+            f"{path}: tfnlp has no {name}, whose words another tokenizer would not find; give a "
+            "folder with a tokenizer of another class."
+        )
+    return name
+
+
+def _family_of_files(folder, model_family):
+    """Return the family of the tokenizer whose files a folder has."""
+    if (folder / "vocab.txt").exists():  # as only WordPiece has it, in models of many families
+        return "bert"
+    if (folder / "tokenizer.json").exists():
+        return _family_of_engine(folder / "tokenizer.json", model_family)
+    for family in ("marian", "xlm-roberta"):
+        if (folder / MODEL_FILES[family]).exists():
+            return family
+    return model_family or "bert"
+
+
+def _family_of_engine(path, model_family):
+    """Return the family whose special tokens a tokenizer.json has, the model's before others.
+
+    Raises:
+        InputError: if there is none, or its model is of a kind that tfnlp lacks.
+    """
+    content = read_json(path)
+    kind = KINDS_OF_ENGINES.get(engine_kind(content))
+    if kind is None:
+        raise InputError(
+            f"{path} holds a model of the kind {engine_kind(content)}, which tfnlp does not read; "
+            f"give a tokenizer of the kind {', '.join(KINDS_OF_ENGINES)}."
+        )
+    pieces = content["model"]["vocab"]
+    tokens = {piece if isinstance(piece, str) else piece[0] for piece in pieces}
+    tokens |= {token["content"] for token in content.get("added_tokens") or []}
+    special = {
+        family: {*SPECIAL_TOKENS[family].tokens.values()} - {"[MASK]"}  # may be added later
+        for family in KINDS[kind]
+        if family in SPECIAL_TOKENS and family != "marian"  # which has no tokenizer.json
+    }
+    fitting = [family for family, needed in special.items() if needed <= tokens]
+    if not fitting:
+        raise InputError(
+            f"{path} has the special tokens of no family: "
+            + "; ".join(f"{family} needs {', '.join(sorted(x))}" for family, x in special.items())
+            + "."
+        )
+    # XLNet's tokens are among them all of XLM-R's.
+    return max(fitting, key=lambda family: (family == model_family, len(special[family])))
+
+
+def _load(folder, family):
+    """Load the tokenizer of a family."""
     if family == "elmo":
         return SpellingTokenizer.from_folder(folder)
-    # Korean models of many families use WordPiece, and no other kind has a vocab.txt.
-    korean = name not in OTHER_CLASSES and (folder / "vocab.txt").exists()
-    if family in KINDS["wordpiece"] or name in wordpiece.CLASSES or korean:
+    if family in KINDS["wordpiece"]:
         return WordPieceTokenizer.from_folder(folder)
     if family in KINDS["bpe"]:
         return ByteLevelBpeTokenizer.from_folder(folder, family)

@@ -1,4 +1,4 @@
-"""SentencePiece unigram tokenizers of ALBERT, XLNet, DeBERTa v2 and v3, and Marian."""
+"""SentencePiece unigram tokenizers of ALBERT, XLNet, DeBERTa v2 and v3, XLM-R, and Marian."""
 
 import base64
 import json
@@ -15,11 +15,18 @@ from tfnlp.text.tokenizers.tokenizer_files import read_engine
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import as_json
 
+# The class in tokenizer_config.json of those that their tokenizer.json alone describes.
+BY_FILE_CLASS = "PreTrainedTokenizerFast"
+# Pieces that XLM-R's SentencePiece model has before the others.
+FIRST_PIECES = ["<unk>", "<s>", "</s>"]
+# The sections of tokenizer.json on what becomes of a text before it is split into pieces.
+RULES = ("normalizer", "pre_tokenizer")
 # The SentencePiece file of each family.
 MODEL_FILES = {
     "albert": "spiece.model",
     "xlnet": "spiece.model",
     "deberta-v2": "spm.model",
+    "xlm-roberta": "sentencepiece.bpe.model",
     "marian": "source.spm",
 }
 
@@ -29,20 +36,31 @@ class UnigramTokenizer(Tokenizer):
 
     Args:
         pieces: (piece, log probability) in order of their ids.
-        family: "albert", "xlnet", "deberta-v2" or "marian"; determines the special-token template
-            and the normalisation, which is `character_map` alone for Marian.
+        family: "albert", "xlnet", "deberta-v2", "xlm-roberta" or "marian"; determines the
+            special-token template and the normalisation, which is `character_map` alone for Marian
+            and XLM-R.
         lowercase: whether to lowercase; the family's default where None.
         keep_accents: whether ALBERT keeps accents. Stripping them decomposes Hangul syllables, and
             the pieces are then learned from the decomposed text.
         character_map: SentencePiece's compiled normalisation, bytes; or None.
+        rules: `normalizer` and `pre_tokenizer` of a tokenizer.json, a dict of JSON content; those
+            of the family where None.
 
     Raises:
-        InputError: if the pieces lack a special token.
+        InputError: if the pieces lack a special token, or `tokenizers` does not know the rules.
     """
 
     fields: ClassVar = {"do_lower_case": "lowercase", "keep_accents": "keep_accents"}
 
-    def __init__(self, pieces, family, lowercase=None, keep_accents=False, character_map=None):
+    def __init__(
+        self,
+        pieces,
+        family,
+        lowercase=None,
+        keep_accents=False,
+        character_map=None,
+        rules=None,
+    ):
         self.family = family
         self.special_tokens = SPECIAL_TOKENS[family]
         self.lowercase = family == "albert" if lowercase is None else lowercase
@@ -52,7 +70,10 @@ class UnigramTokenizer(Tokenizer):
         names, tokens = [piece for piece, _ in self.pieces], self.special_tokens.tokens
         self.special_tokens.check_in(names)
         model = models.Unigram(self.pieces, unk_id=names.index(tokens["unk_token"]))
-        engine = _engine(model, family, self.lowercase, keep_accents, character_map)
+        own = _rules_of_family(family, self.lowercase, keep_accents, character_map)
+        read = own if rules is None else _read_rules(rules)
+        self.rules = None if _as_content(read) == _as_content(own) else rules
+        engine = _engine(model, read)
         engine.decoder = decoders.Metaspace()
         if family == "marian":
             # A token that is dropped, such as an unknown one, leaves its space behind.
@@ -66,17 +87,32 @@ class UnigramTokenizer(Tokenizer):
         path = folder / MODEL_FILES[family]
         if path.exists() and not (folder / "tokenizer.json").exists():
             pieces, character_map = read_sentencepiece(path)
-        else:
-            content = read_engine(folder, "Unigram")
-            pieces = [tuple(piece) for piece in content["model"]["vocab"]]
-            # Special tokens, such as DeBERTa's [MASK], may follow the pieces.
-            late = sorted((t["id"], t["content"]) for t in content.get("added_tokens", []))
-            special = SPECIAL_TOKENS[family].tokens.values()
-            pieces += [(t, 0.0) for i, t in late if i >= len(pieces) and t in special]
-            steps = (content.get("normalizer") or {}).get("normalizers", [])
-            maps = [s["precompiled_charsmap"] for s in steps if s.get("type") == "Precompiled"]
-            character_map = base64.b64decode(maps[0]) if maps else None
-        return {"pieces": pieces, "family": family, "character_map": character_map}, {}
+            if family == "xlm-roberta":
+                pieces = _with_ids_of_fairseq(pieces, path)
+            return {"pieces": pieces, "family": family, "character_map": character_map}, {}
+        content = read_engine(folder, "Unigram")
+        pieces = [tuple(piece) for piece in content["model"]["vocab"]]
+        # Special tokens, such as DeBERTa's [MASK], may follow the pieces.
+        late = sorted((t["id"], t["content"]) for t in content.get("added_tokens", []))
+        special = SPECIAL_TOKENS[family].tokens.values()
+        pieces += [(t, 0.0) for i, t in late if i >= len(pieces) and t in special]
+        steps = {step.get("type"): step for step in _steps(content.get("normalizer"))}
+        settings = {
+            "do_lower_case": "Lowercase" in steps,
+            "keep_accents": "StripAccents" not in steps,
+        }
+        arguments = {"pieces": pieces, "family": family}
+        if "Precompiled" in steps:
+            map_of_file = steps["Precompiled"]["precompiled_charsmap"]
+            arguments["character_map"] = base64.b64decode(map_of_file)
+        if family == "xlm-roberta":
+            arguments["rules"] = {name: content.get(name) for name in RULES}
+        return arguments, settings
+
+    def settings(self):
+        # `transformers` builds the family's class with the family's rules, whatever the file has.
+        own_rules = {"tokenizer_class": BY_FILE_CLASS} if self.rules else {}
+        return super().settings() | own_rules
 
     def files(self):
         """Return tokenizer.json; or, for Marian, both SentencePiece files and vocab.json."""
@@ -102,9 +138,10 @@ def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_
     tokens = SPECIAL_TOKENS[family].tokens
     lowercase = family == "albert" if lowercase is None else lowercase
     character_map = None
-    if family == "marian":
+    if family in ("marian", "xlm-roberta"):
         character_map = _compiled_normalization("nmt_nfkc_cf" if lowercase else "nmt_nfkc")
-    engine = _engine(models.Unigram(), family, lowercase, keep_accents, character_map)
+    rules = _rules_of_family(family, lowercase, keep_accents, character_map)
+    engine = _engine(models.Unigram(), rules)
     trainer = trainers.UnigramTrainer(
         vocab_size=vocabulary_size,
         special_tokens=list(dict.fromkeys(tokens.values())),
@@ -123,11 +160,20 @@ def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_
     # Rounded, as reading the file may lose the last bit, which decides ties ("ㅋㅋㅋ").
     learned = json.loads(engine.to_str())["model"]["vocab"]
     pieces = [(piece, round(score, 6)) for piece, score in learned]
+    if family == "xlm-roberta":  # whose mask is behind the pieces
+        pieces.sort(key=lambda piece: piece[0] == tokens["mask_token"])
     return UnigramTokenizer(pieces, family, lowercase, keep_accents, character_map)
 
 
-def _engine(model, family, lowercase, keep_accents, character_map):
-    """Return an engine with the normalisation of the family's tokenizer of `transformers`."""
+def _engine(model, rules):
+    """Return an engine of a model, and of a normaliser and a pre-tokenizer."""
+    engine = tokenizers.Tokenizer(model)
+    engine.normalizer, engine.pre_tokenizer = rules
+    return engine
+
+
+def _rules_of_family(family, lowercase, keep_accents, character_map):
+    """Return normaliser and pre-tokenizer of the family's tokenizer of `transformers`."""
     spaces = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
     steps = [normalizers.Precompiled(character_map)] if character_map else []
     if family == "marian":
@@ -139,18 +185,57 @@ def _engine(model, family, lowercase, keep_accents, character_map):
         steps.append(normalizers.Strip(left=False, right=True))
     else:
         spaces = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), spaces])
+    if family in ("albert", "xlnet"):
         last = [*([normalizers.Lowercase()] if lowercase else []), *steps]
         steps = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
         if not keep_accents or family == "xlnet":
             steps += [normalizers.NFKD(), normalizers.StripAccents()]
         steps += last
-    engine = tokenizers.Tokenizer(model)
-    engine.normalizer, engine.pre_tokenizer = normalizers.Sequence(steps), spaces
-    return engine
+    return normalizers.Sequence(steps), spaces
+
+
+def _read_rules(rules):
+    """Return normaliser and pre-tokenizer of the JSON content of a tokenizer.json."""
+    content = json.loads(tokenizers.Tokenizer(models.WordLevel()).to_str()) | rules
+    try:
+        engine = tokenizers.Tokenizer.from_str(json.dumps(content))
+    except Exception as e:  # the engine raises plain Exception
+        raise InputError(
+            f"tokenizer.json has a normalizer or a pre_tokenizer that `tokenizers` does not know "
+            f"({e}); copy the file again, or update the package."
+        ) from None
+    return engine.normalizer, engine.pre_tokenizer
+
+
+def _as_content(rules):
+    """Return the steps of a normaliser and of a pre-tokenizer as JSON content."""
+    content = json.loads(_engine(models.WordLevel(), rules).to_str())
+    return [_steps(content[name]) for name in RULES]
+
+
+def _steps(part):
+    """Return the steps of a section of a tokenizer.json, which is a sequence, one step or None."""
+    lists = [value for value in (part or {}).values() if isinstance(value, list)]
+    return lists[0] if lists else [part] if part else []
 
 
 def _replaced(pattern, text):
     return normalizers.Replace(tokenizers.Regex(pattern), text)
+
+
+def _with_ids_of_fairseq(pieces, path):
+    """Return the pieces of XLM-R's SentencePiece model in order of the model's ids.
+
+    Its special tokens are fairseq's (`fairseq/data/dictionary.py`), and the mask is the last one.
+    """
+    first = [piece for piece, _ in pieces[: len(FIRST_PIECES)]]
+    if first != FIRST_PIECES:
+        raise InputError(
+            f"{path} begins with the pieces {', '.join(first)} in place of "
+            f"{', '.join(FIRST_PIECES)}; give the SentencePiece model of an XLM-RoBERTa."
+        )
+    special = [(token, 0.0) for token in ("<s>", "<pad>", "</s>", "<unk>")]
+    return [*special, *pieces[len(FIRST_PIECES) :], ("<mask>", 0.0)]
 
 
 def sentencepiece_package():
