@@ -78,15 +78,20 @@ def test_a_tokenizer_json_alone_is_enough(family, tmp_path):
     for path in tmp_path.iterdir():
         if path.name not in ("tokenizer.json", "config.json"):
             path.unlink()
-    found = load_tokenizer(tmp_path)
-    assert (found.family, found.to_json()) == (tokenizer.family, tokenizer.to_json())
+    path = tmp_path / "tokenizer.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    untyped = {key: value for key, value in content["model"].items() if key != "type"}
+    for model in (content["model"], untyped):
+        path.write_text(json.dumps(content | {"model": model}), encoding="utf-8")
+        found = load_tokenizer(tmp_path)
+        assert (found.family, found.to_json()) == (tokenizer.family, tokenizer.to_json())
 
 
 @pytest.mark.parametrize(
     "model, message",
     [
         ({"type": "WordLevel", "vocab": {"a": 0}}, "a model of the kind WordLevel, which"),
-        ({}, "a model of the kind None, which"),
+        ({"type": "BPE"}, "a model of the kind None, which"),
         (
             {"type": "Unigram", "vocab": [["a", -1.0], ["</s>", 0.0]]},
             "xlm-roberta needs </s>, <",

@@ -42,10 +42,13 @@ def read_engine(folder, kind):
 
 
 def engine_kind(content):
-    """Return the kind of the model in the content of a tokenizer.json; None where it has none."""
+    """Return the kind of model in the content of a tokenizer.json; None without a vocabulary."""
     model = content.get("model") or {}
-    # Files of before `tokenizers` 0.8 have no type.
-    return model.get("type", "WordPiece") if "vocab" in model else None
+    if "vocab" not in model:
+        return None
+    # Early files have no type.
+    pieces = "Unigram" if isinstance(model["vocab"], list) else "WordPiece"
+    return model.get("type") or ("BPE" if "merges" in model else pieces)
 
 
 def read_token_lines(path):
