@@ -15,5 +15,7 @@ def test_sizes_by_name_and_those_that_do_not_fit():
 
 
 def test_heads_are_those_that_read_its_states():
-    with pytest.raises(InputError, match="'elmo'; use one of bidirectional_lm, classifier, tagg"):
+    with pytest.raises(
+        InputError, match="'elmo'; use one of bidirectional_lm, classifier, multi_label_classifier"
+    ):
         check_head(ElmoConfig(), "chooser")

@@ -24,7 +24,10 @@ def test_names_give_configs():
         (lambda: BagConfig(buckets=2**30), "buckets=1073741824 must be at most"),
         (lambda: BagConfig(10**7, word_ngrams=2), "vocabulary_size=10000000 must be at most"),
         (lambda: config_by_name("bag", num_layers=2), "num_layers=2 is no field of the family"),
-        (lambda: check_head(BagConfig(), "tagger", 2), "use one of classifier, chooser"),
+        (
+            lambda: check_head(BagConfig(), "tagger", 2),
+            "use one of classifier, multi_label_classifier, chooser",
+        ),
     ],
 )
 def test_fields_that_do_not_fit_are_refused(make, message):
