@@ -18,8 +18,6 @@ same command resumes a stopped or killed run, which ends with the same weights. 
 language models of other families (GPT-2, Transformer-XL).
 """
 
-import dataclasses
-
 from absl import flags, logging
 
 import tfnlp
@@ -29,26 +27,10 @@ from recipes.shell.command_line import group, refuse_beside
 from recipes.shell.input_checks import named_files
 from tfnlp import configs, corpora, objectives, training
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.settings import setting
 
 FLAGS = flags.FLAGS
 # Largest vocabulary by kind of tokenizer.
 SIZES = {"characters": 2000, "bpe": 8000}
-
-
-@dataclasses.dataclass(frozen=True)
-class Network:
-    """Sizes of the network, as in `RecurrentConfig`."""
-
-    cell: str = setting("lstm", "Cell of the network.", choices=("lstm", "gru", "rnn"))
-    num_layers: int = setting(1, "Layers of the network.", low=1)
-    hidden_dim: int = setting(512, "Width of embeddings and states.", low=1)
-    dropout: float = setting(
-        0.1, "Dropout rate of embeddings and of each layer's output.", low=0, high=1
-    )
-    tie_embeddings: bool = setting(
-        True, "Share the weights of the output layer and the embeddings."
-    )
 
 
 @group("Corpus")
@@ -71,7 +53,8 @@ def define_corpus_flags():
 @group("Model")
 def define_model_flags():
     """Define the flags of the network and its tokenizer."""
-    dataclass_flags.define(Network)
+    fields = ("cell", "num_layers", "hidden_dim", "dropout", "tie_embeddings")
+    dataclass_flags.define(configs.RecurrentConfig, *fields, num_layers=1, hidden_dim=512)
     flags.DEFINE_enum(
         "tokenizer", None, list(SIZES), "Kind of tokenizer; characters if not given."
     )
@@ -137,10 +120,10 @@ def main():
     config, run = training_flags.start_run()
     tokenizer = model_flags.find_tokenizer(learn_tokenizer, texts)
     model_flags.keep_tokenizer(run, tokenizer)
-    model_config = configs.RecurrentConfig(
+    model_config = dataclass_flags.read(
+        configs.RecurrentConfig,
         vocabulary_size=tokenizer.vocabulary_size,
         pad_token_id=tokenizer.pad_token_id,
-        **vars(dataclass_flags.read(Network)),
     )
     reading = objectives.reading_settings(FLAGS.corpus, FLAGS.documents, FLAGS.max_length)
     objective = objectives.CausalLM(memory=True)  # the memory is the recurrent state
