@@ -41,12 +41,20 @@ import os
 
 from absl import flags, logging
 
-from recipes.flags import data_flags, knowledge_flags, model_flags, objective_flags, training_flags
+from recipes.flags import (
+    data_flags,
+    dataclass_flags,
+    knowledge_flags,
+    model_flags,
+    objective_flags,
+    training_flags,
+)
 from recipes.shell import entry_point
 from recipes.shell.command_line import flag_text, group, no_effect, read_numbers, refuse_beside
 from tfnlp import checkpoints, configs, objectives, training
 from tfnlp.corpora.shards import read_manifest
 from tfnlp.families import FAMILIES, family_of
+from tfnlp.training.run.training_config import TrainingConfig
 from tfnlp.training.step.published_settings import PRETRAINING
 from tfnlp.utils.errors import InputError
 
@@ -73,8 +81,7 @@ def define_corpus_flags():
         "dev", None, "Corpus, likewise, to evaluate on after each epoch; none if not given."
     )
     data_flags.define_further_dev_flag()
-    data_flags.define_document_flags("blank_lines")
-    data_flags.define_sentence_flag()
+    data_flags.define_document_flags("blank_lines", "sentences")
     flags.mark_flag_as_required("corpus")
 
 
@@ -95,7 +102,7 @@ def define_step_flags():
         "one core makes them.",
         0,
     )
-    training_flags.define_on_nan_flag()
+    dataclass_flags.define(TrainingConfig, "on_nan")
 
 
 objective_flags.define_flags()
@@ -252,7 +259,6 @@ def main():
             data=training.Splits(corpus, dev, FLAGS.max_length, further_dev=further_dev),
             config=config,
             run=run,
-            on_nan=FLAGS.on_nan,
             steps_per_epoch=FLAGS.steps_per_epoch,
             loader_processes=FLAGS.loader_processes,
             task_settings=reading | {"texts": len(corpus)},

@@ -26,6 +26,7 @@ from recipes.shell import entry_point
 from recipes.shell.command_line import group, refuse_beside
 from recipes.shell.input_checks import named_files
 from tfnlp import configs, corpora, objectives, training
+from tfnlp.training.run.training_config import TrainingConfig
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -71,7 +72,7 @@ define_model_flags()
 training_flags.define_training_flags(
     epochs=10, learning_rate=2e-3, max_length="Tokens of a segment of truncated backpropagation."
 )
-training_flags.define_on_nan_flag()
+dataclass_flags.define(TrainingConfig, "on_nan", title="Training")
 
 
 def check_flags():
@@ -144,7 +145,6 @@ def main():
             data=training.Splits(corpus, held_out, FLAGS.max_length, further_dev=further_dev),
             config=config,
             run=run,
-            on_nan=FLAGS.on_nan,
             task_settings=reading | {"texts": len(texts)},
         ).run_all()
     logging.info("Have it write: python -m recipes.generate --model_dir=%s --text=...", run.best)

@@ -99,7 +99,7 @@ def define_step_flags():
         0,
         1,
     )
-    training_flags.define_on_nan_flag()
+    dataclass_flags.define(TrainingConfig, "on_nan")
 
 
 @group("Optimizer")
@@ -234,7 +234,6 @@ def main():
             average_epochs=FLAGS.average_epochs,
             sample=fitted,
             score=functools.partial(score, run, tokenizer, scored),
-            on_nan=FLAGS.on_nan,
         ).run_all()
 
 

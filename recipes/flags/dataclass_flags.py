@@ -8,6 +8,7 @@ A field of `tfnlp.utils.settings.setting` is a flag of its name:
 
 import dataclasses
 import functools
+import re
 import types
 import typing
 
@@ -59,6 +60,7 @@ def define_choice(configs, defaults=None):
 
 def _define(field, default, help, choices=None, rare=False, low=None, high=None, flag=None, **_):
     name, kind = flag or field.name, _without_none(field.type)
+    help = re.sub("`(.*?)`", r"--\1", help)  # the library names fields, recipes flags
     if rare:
         hide(name)
     if choices:

@@ -60,18 +60,6 @@ def define_run_flags(epochs):
     flags.mark_flag_as_required("output_dir")
 
 
-@group("Training")
-def define_on_nan_flag():
-    """Define --on_nan, the handling of a step whose loss is not finite."""
-    flags.DEFINE_enum(
-        "on_nan",
-        "stop",
-        ["stop", "skip"],
-        "Whether a batch whose loss is not finite, or explodes, stops the training or is skipped. "
-        "In either case it changes no weight.",
-    )
-
-
 @group("Optimizer")
 def define_optimizer_flags(learning_rate):
     """Define the flags of the optimizer and its schedule."""

@@ -89,7 +89,7 @@ def make_batches(tokenizer, bad):
     return Copy().batches(make_corpus(tokenizer, bad), tokenizer, 4, 8)
 
 
-def train(folder, tokenizer, bad=None, config=CONFIG, stop_after=None, steps=None, **options):
+def train(folder, tokenizer, bad=None, config=CONFIG, stop_after=None, steps=None):
     """The weights after a training of 7 steps an epoch, and the run's folder."""
     keras.utils.set_random_seed(0)
     model = build_model(
@@ -114,7 +114,6 @@ def train(folder, tokenizer, bad=None, config=CONFIG, stop_after=None, steps=Non
             config=config,
             run=run,
             steps_per_epoch=steps,
-            **options,
         ).run_all()
     return model.get_weights(), run
 

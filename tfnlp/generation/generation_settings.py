@@ -93,7 +93,10 @@ class Constraints(Settings):
     """Constraints on generated texts, in the order in which they change scores.
 
     Args:
-        repetition_penalty, no_repeat_ngram_size, min_new_tokens: as in the help of their fields.
+        repetition_penalty: factor of the scores of these tokens that are negative (Keskar et al.
+            2019, 'CTRL', section 4.1).
+        no_repeat_ngram_size: n, such that no n-gram occurs twice in prompt and text together.
+        min_new_tokens: tokens before the end token is allowed.
         forbidden: ids that may not be generated, and tuples of ids that may not be in a row.
         forced_first: the first id of a text, or None.
         forced_last: the id at the greatest length, or None.
@@ -105,16 +108,13 @@ class Constraints(Settings):
     """
 
     repetition_penalty: float = setting(
-        1.0,
-        "Divisor of the positive scores of tokens that are already in the prompt or the text, and "
-        "factor of negative ones (Keskar et al. 2019, 'CTRL', section 4.1).",
-        above=0,
+        1.0, "Divisor of the scores of repeated tokens; 1: none.", above=0
     )
     no_repeat_ngram_size: int = setting(
-        0, "n, such that no n-gram occurs twice in prompt and text together; 0: none.", low=0
+        0, "Length of sequences that may not repeat; 0: none.", low=0
     )
     forbidden: tuple = ()
-    min_new_tokens: int = setting(0, "Tokens before the end token is allowed.", low=0)
+    min_new_tokens: int = setting(0, "Fewest tokens of a text.", low=0)
     forced_first: int | None = None
     forced_last: int | None = None
     renormalize: bool = False

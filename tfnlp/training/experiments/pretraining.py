@@ -35,7 +35,6 @@ class Pretraining(Experiment):
         model: {name: `TextModel`}, from `start_models`, all with one tokenizer.
         data: `Splits` of corpora, see `tfnlp.objectives.Corpus`; dev may be None.
         tokenizer, config, run: as in `Experiment`.
-        on_nan: as in `tfnlp.training.run.resumable_fit.RunRecorder`.
         steps_per_epoch: steps of an epoch, across passes over the batches; one full pass where
             None.
         task_settings: a dict of settings of the corpora, such as `max_length` and `documents`,
@@ -49,7 +48,6 @@ class Pretraining(Experiment):
             cannot be saved as a folder; if dev has no token to score; and as `fit`.
     """
 
-    on_nan: str = "stop"
     steps_per_epoch: int | None = None
     task_settings: dict | None = None
     loader_processes: int = 0

@@ -40,7 +40,6 @@ class TranslatorTraining(Experiment):
         sample: function from model and batches to a model of the same weights and the batches to
             fit it on, such as for scheduled sampling; None to use them unchanged.
         score: function from a model and a prefix to a dict of final figures; None for none.
-        on_nan: as in `tfnlp.training.run.resumable_fit.RunRecorder`.
 
     Raises:
         InputError: by `run_all`, if a text is too long and the task does not cut or skip it, the
@@ -51,7 +50,6 @@ class TranslatorTraining(Experiment):
     average_epochs: int = 0
     sample: Callable | None = None
     score: Callable | None = None
-    on_nan: str = "stop"
 
     monitor = "val_log_likelihood"
 

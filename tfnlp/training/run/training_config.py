@@ -113,6 +113,12 @@ class TrainingConfig(Settings):
         above=0,
         rare=True,
     )
+    on_nan: str = setting(
+        "stop",
+        "Whether a batch whose loss is not finite, or explodes, stops the training or is skipped. "
+        "In either case it changes no weight.",
+        choices=("stop", "skip"),
+    )
     accumulation_steps: int = setting(
         1,
         "Parts in which each batch is read, for less memory; the step is that of the whole batch.",
