@@ -72,7 +72,7 @@ def _define(field, default, help, choices=None, rare=False, low=None, high=None,
     elif kind is int:
         flags.DEFINE_integer(name, default, help, low, high)
     elif typing.get_origin(kind) is tuple:
-        flags.DEFINE_list(name, default, help)
+        flags.DEFINE_list(name, default and [*map(str, default)], help)
     else:
         flags.DEFINE_string(name, default, help)
 

@@ -96,8 +96,11 @@ def define_memory_flags():
     dataclass_flags.define(TrainingConfig, *names)
 
 
-def training_config():
+def training_config(kind=TrainingConfig):
     """Return the `TrainingConfig` of the flags, among them those that --recipe sets.
+
+    Args:
+        kind: its class.
 
     Raises:
         InputError: if flags contradict each other, or have no effect.
@@ -111,7 +114,7 @@ def training_config():
     for name, schedule in _OF_SCHEDULES.items():
         if FLAGS[name].present and FLAGS.schedule != schedule:
             raise no_effect(name, f"on schedule={FLAGS.schedule}", f"give schedule={schedule}")
-    return dataclass_flags.read(TrainingConfig)
+    return dataclass_flags.read(kind)
 
 
 def _set_published(published):
@@ -121,17 +124,20 @@ def _set_published(published):
             FLAGS[name].value = value
 
 
-def start_run():
+def start_run(kind=TrainingConfig):
     """Load TensorFlow, and set the seed and the precision of the flags.
 
+    Args:
+        kind: class of the config.
+
     Returns:
-        The `TrainingConfig` and the `RunFolder` of the flags.
+        The config and the `RunFolder` of the flags.
 
     Raises:
         InputError: for --strategy=multi_worker without a cluster in TF_CONFIG, or if the folder
             cannot be written or does not belong to this run.
     """
-    config = training_config()
+    config = training_config(kind)
     if "recipe" in FLAGS and FLAGS.recipe:
         published = _published[FLAGS.recipe]
         changed = [name for name in published.settings if FLAGS[name].present]

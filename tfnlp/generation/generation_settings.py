@@ -31,9 +31,9 @@ class Beam(Settings):
         InputError: if a number is out of its range.
     """
 
-    beams: int = setting(4, "K, the texts that a beam search generates in parallel.")
+    beams: int = setting(4, "Beams of the search; 1: greedy search.", low=1)
     length_penalty: float = setting(  # beyond its bounds scores are all 0 or infinite
-        1.0, "Exponent of the norm of a beam's length; 0: no norm.", low=-10, high=10
+        1.0, "Exponent of a text's length; 0: none.", low=-10, high=10
     )
     normalization: str = setting(
         "length",
@@ -47,7 +47,6 @@ class Beam(Settings):
 
     def __post_init__(self):
         super().__post_init__()
-        check_at_least(1, beams=self.beams)
         if not 1 <= self.best <= self.beams:
             raise InputError(
                 f"best={self.best} must be from 1 to beams={self.beams}, the texts that there are."
@@ -154,3 +153,32 @@ class Constraints(Settings):
                 f"min_new_tokens={self.min_new_tokens} is more than "
                 f"max_new_tokens={max_new_tokens}; make one of them fit."
             )
+
+
+@dataclasses.dataclass(frozen=True)
+class Writing(Settings):
+    """Arguments of a `Generator`: how much it writes at a time, and the end of a text."""
+
+    max_new_tokens: int = setting(64, "Most tokens to generate.", low=1)
+    batch_size: int = setting(16, "Prompts in a batch.", low=1)
+    end_token: str | None = setting(
+        None, "Token that ends a text; the separator of documents if not given."
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Shots(Settings):
+    """Examples in few-shot prompts.
+
+    Raises:
+        InputError: if a number is out of its range.
+    """
+
+    shots: tuple[int, ...] = setting((0,), "Numbers of examples in a prompt, such as 0,1,4.")
+    draws: int = setting(1, "Random draws of the examples, for each number of `shots`.", low=1)
+    seed: int = setting(0, "Seed of the draws.", low=0)
+
+    def __post_init__(self):
+        super().__post_init__()
+        for shots in self.shots:
+            check_at_least(0, shots=shots)

@@ -169,3 +169,15 @@ class TrainingConfig(Settings):
     def total_epochs(self, steps_per_epoch):
         """Return the number of epochs, the last of which `max_steps` may cut short."""
         return math.ceil(self.total_steps(steps_per_epoch) / steps_per_epoch)
+
+
+@dataclasses.dataclass(frozen=True)
+class TranslatorConfig(TrainingConfig):
+    """Hyperparameters of a translator's training, whose batches are counted in tokens."""
+
+    max_tokens: int = setting(
+        4096, "Most tokens of a batch: sources and targets with padding.", low=2
+    )
+    average_epochs: int = setting(
+        0, "Number of last epochs to average the weights of; 0: no average.", low=0
+    )
