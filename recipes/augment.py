@@ -46,11 +46,8 @@ flags.DEFINE_integer("batch_size", 64, "Texts in a batch; it does not affect the
 dataclass_flags.define(learning.ReplacementConfig, "seed")
 flags.DEFINE_string("output_dir", None, "Folder to write augmented.tsv into.")
 flags.mark_flags_as_required(["input", "model_dir", "output_dir"])
-
-
-@group("Labels")
-def define_label_flags():
-    """Define the flags of a copy's label."""
+runner_flags.define()
+with group("Labels"):
     flags.DEFINE_enum(
         "label",
         "keep",
@@ -63,20 +60,12 @@ def define_label_flags():
         "label_column", None, "Column of the label, with teacher and agree; `label` if not given."
     )
     flags.DEFINE_string("teacher_dir", None, "Folder of the teacher, a fine-tuned classifier.")
-
-
-@group("Replacing")
-def define_replacement_flags():
-    """Define the flags of --method=replace."""
+with group("Replacing"):
     dataclass_flags.define(learning.ReplacementConfig, "probability", "candidates")
     flags.DEFINE_string("vectors", None, "File of word vectors, for words of several tokens.")
-
-
-runner_flags.define()
-define_label_flags()
-define_replacement_flags()
-continuing = ("kept", "max_tokens", "top_k", "temperature")
-dataclass_flags.define(learning.ContinuationConfig, *continuing, title="Continuing")
+with group("Continuing"):
+    names = ("kept", "max_tokens", "top_k", "temperature")
+    dataclass_flags.define(learning.ContinuationConfig, *names)
 
 
 def read_labels():

@@ -31,11 +31,7 @@ model_flags.define_model_flag()
 flags.DEFINE_string("tokenizer_dir", None, "Folder of the tokenizer, if not --model_dir.")
 flags.DEFINE_string("output_dir", None, "Folder to write evaluation.json into.")
 dataclass_flags.define(objectives.LmEvaluation)
-
-
-@group("Texts")
-def define_text_flags():
-    """Define the flags of the evaluation texts."""
+with group("Texts"):
     flags.DEFINE_list(
         "texts",
         None,
@@ -43,9 +39,6 @@ def define_text_flags():
     )
     data_flags.define_document_flags(None)
     flags.mark_flag_as_required("texts")
-
-
-define_text_flags()
 
 
 def choose_documents(learned):

@@ -61,9 +61,10 @@ define_sample_flags(
 )
 
 
-@group("Check")
-def define_check_flags():
-    """Define the flags of the comparison of the file with the model."""
+# Flags that only some models have, by their head.
+WRITERS = ("causal_lm", "sequence_to_sequence")
+OF_WRITERS = ("beams", "max_new_tokens", "end_token")
+with group("Check"):
     define_sample_flags(
         "check",
         200,
@@ -79,23 +80,13 @@ def define_check_flags():
         "File of texts, in the format of --check_text, for the tests of an app: their ids, "
         "LiteRT's outputs and the answers go to OUTPUT_DIR/golden.json.",
     )
-
-
-@group("Metadata")
-def define_metadata_flags():
-    """Define the flags of what the file says of the model."""
+with group("Generation"):
+    dataclass_flags.define(export.DecoderExport, *OF_WRITERS)
+with group("Metadata"):
     dataclass_flags.define(export.Export, "name")
     flags.DEFINE_list("labels", None, "Names of the model's labels, in the order of their ids.")
     dataclass_flags.define(export.Credits)
     dataclass_flags.define(export.Export, "score_threshold")
-
-
-# Flags that only some models have, by their head.
-WRITERS = ("causal_lm", "sequence_to_sequence")
-OF_WRITERS = ("beams", "max_new_tokens", "end_token")
-define_check_flags()
-dataclass_flags.define(export.DecoderExport, *OF_WRITERS, title="Generation")
-define_metadata_flags()
 flags.mark_flags_as_required(["output_dir"])
 
 

@@ -59,11 +59,8 @@ from tfnlp.training.step.published_settings import PRETRAINING
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
-
-
-@group("Corpus")
-def define_corpus_flags():
-    """Define the flags of the unlabelled texts."""
+objective_flags.define_flags()
+with group("Corpus"):
     flags.DEFINE_list(
         "corpus",
         None,
@@ -83,11 +80,11 @@ def define_corpus_flags():
     data_flags.define_further_dev_flag()
     data_flags.define_document_flags("blank_lines", "sentences")
     flags.mark_flag_as_required("corpus")
-
-
-@group("Training")
-def define_step_flags():
-    """Define the flags of steps that only pretraining has."""
+model_flags.define_model_flags()
+knowledge_flags.define_entity_flags()
+training_flags.define_training_flags(epochs=1, learning_rate=1e-4)
+training_flags.define_recipe_flag(PRETRAINING)
+with group("Training"):
     flags.DEFINE_integer(
         "steps_per_epoch",
         None,
@@ -103,15 +100,6 @@ def define_step_flags():
         0,
     )
     dataclass_flags.define(TrainingConfig, "on_nan")
-
-
-objective_flags.define_flags()
-define_corpus_flags()
-model_flags.define_model_flags()
-knowledge_flags.define_entity_flags()
-training_flags.define_training_flags(epochs=1, learning_rate=1e-4)
-training_flags.define_recipe_flag(PRETRAINING)
-define_step_flags()
 
 
 def check_flags():

@@ -48,10 +48,7 @@ flags.DEFINE_integer(
 )
 dataclass_flags.define(Writing, "end_token", batch_size=8)
 flags.mark_flags_as_required(["input", "output_dir"])
-
-
-@group("Prompts")
-def define_prompt_flags():
+with group("Prompts"):
     flags.DEFINE_string(
         "template", None, "Pattern of an example, with {text} and {label}; \\n is a line break."
     )
@@ -63,20 +60,13 @@ def define_prompt_flags():
         "label_words", None, "Words of the labels, such as 0=bad,1=good; the labels if not given."
     )
     dataclass_flags.define(Shots)
-
-
-@group("Generation")
-def define_writing_flags():
+with group("Generation"):
     flags.DEFINE_bool(
         "complete", False, "Generate the text after a prompt, instead of choosing a label."
     )
     dataclass_flags.define(Writing, max_new_tokens=32)
     flags.DEFINE_string("stop", "\\n", "Text at which generation stops.")
     dataclass_flags.define(Beam, beams=1)
-
-
-define_prompt_flags()
-define_writing_flags()
 flags.mark_flag_as_required("template")
 # Flags that may change when a run resumes: they add results, but change none.
 NOT_DECISIVE = ("shots", "draws", "batch_size")

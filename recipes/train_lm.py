@@ -32,11 +32,7 @@ from tfnlp.utils.errors import InputError
 FLAGS = flags.FLAGS
 # Largest vocabulary by kind of tokenizer.
 SIZES = {"characters": 2000, "bpe": 8000}
-
-
-@group("Corpus")
-def define_corpus_flags():
-    """Define the flags of the texts."""
+with group("Corpus"):
     flags.DEFINE_list(
         "corpus",
         None,
@@ -49,11 +45,7 @@ def define_corpus_flags():
     data_flags.define_further_dev_flag()
     data_flags.define_document_flags("files")
     flags.mark_flag_as_required("corpus")
-
-
-@group("Model")
-def define_model_flags():
-    """Define the flags of the network and its tokenizer."""
+with group("Model"):
     fields = ("cell", "num_layers", "hidden_dim", "dropout", "tie_embeddings")
     dataclass_flags.define(configs.RecurrentConfig, *fields, num_layers=1, hidden_dim=512)
     flags.DEFINE_enum(
@@ -65,14 +57,11 @@ def define_model_flags():
     flags.DEFINE_string(
         "tokenizer_dir", None, "Folder of a tokenizer; trained on --corpus if not given."
     )
-
-
-define_corpus_flags()
-define_model_flags()
 training_flags.define_training_flags(
     epochs=10, learning_rate=2e-3, max_length="Tokens of a segment of truncated backpropagation."
 )
-dataclass_flags.define(TrainingConfig, "on_nan", title="Training")
+with group("Training"):
+    dataclass_flags.define(TrainingConfig, "on_nan")
 
 
 def check_flags():

@@ -49,11 +49,7 @@ FLAGS = flags.FLAGS
 WARMUP_STEPS = 4000  # as in Vaswani et al.
 # Handling of sources that are scored, by --too_long.
 SCORED = {"error": "error", "cut": "cut", "skip": "cut"}
-
-
-@group("Data")
-def define_data_flags():
-    """Define the flags of the texts."""
+with group("Data"):
     flags.DEFINE_list(
         "train",
         None,
@@ -70,11 +66,10 @@ def define_data_flags():
     flags.DEFINE_string("source_column", "source", "Column of the source texts in a table.")
     flags.DEFINE_string("target_column", "target", "Column of the target texts in a table.")
     flags.mark_flags_as_required(["train", "dev"])
-
-
-@group("Training")
-def define_step_flags():
-    """Define the flags of batches and of a step's loss."""
+translator_model_flags.define_model_flags()
+translator_model_flags.define_scratch_flags()
+training_flags.define_run_flags(epochs=30)
+with group("Training"):
     flags.DEFINE_integer(
         "max_length", 128, "Longest source, and target, in tokens; see --too_long.", 2
     )
@@ -95,11 +90,7 @@ def define_step_flags():
         0,
         1,
     )
-
-
-@group("Optimizer")
-def define_rate_flags():
-    """Define the flags of the optimizer and its schedule."""
+with group("Optimizer"):
     flags.DEFINE_float(
         "learning_rate",
         None,
@@ -116,22 +107,9 @@ def define_rate_flags():
         weight_decay=1e-4,
     )
     training_flags.define_number_flags(beta_2=0.98)
-
-
-@group("Score")
-def define_search_flags():
-    """Define the flags of the translations that are scored."""
+with group("Score"):
     dataclass_flags.define(Beam, "beams", "length_penalty")
     flags.DEFINE_string("tokenize", "13a", "Word splitting of BLEU, as in score_text.")
-
-
-define_data_flags()
-translator_model_flags.define_model_flags()
-translator_model_flags.define_scratch_flags()
-training_flags.define_run_flags(epochs=30)
-define_step_flags()
-define_rate_flags()
-define_search_flags()
 
 
 def check_flags():

@@ -2,7 +2,7 @@
 
 A field of `tfnlp.utils.settings.setting` is a flag of its name:
 
-    dataclass_flags.define(TrainingConfig, "epochs", "seed", epochs=30, title="Training")
+    dataclass_flags.define(TrainingConfig, "epochs", "seed", epochs=30)
     config = dataclass_flags.read(TrainingConfig)
 """
 
@@ -14,23 +14,20 @@ import typing
 
 from absl import flags
 
-from recipes.shell.command_line import flag_text, group, hide, no_effect, read_numbers
+from recipes.shell.command_line import flag_text, hide, no_effect, read_numbers
 from tfnlp.utils.settings import metadata_of
 
 FLAGS = flags.FLAGS
 
 
-def define(config, *names, title=None, **defaults):
+def define(config, *names, **defaults):
     """Define a flag for each named field of a dataclass.
 
     Args:
         config: a dataclass.
         names: of its fields; all with a help if there is neither a name nor a default.
-        title: of their group in `--help`; that of the function around, if any, where None.
         defaults: {name: default} of fields whose default is another in this recipe.
     """
-    if title:
-        return group(title)(define)(config, *names, **defaults)
     fields = {field.name: field for field in dataclasses.fields(config)}
     known = functools.partial(metadata_of, config)
     for name in dict.fromkeys([*names, *defaults]) or filter(known, fields):
