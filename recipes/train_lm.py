@@ -26,7 +26,7 @@ from recipes.shell import entry_point
 from recipes.shell.command_line import group, refuse_beside
 from recipes.shell.input_checks import named_files
 from tfnlp import configs, corpora, objectives, training
-from tfnlp.training.run.training_config import TrainingConfig
+from tfnlp.training.run.training_config import PretrainingConfig
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -61,7 +61,7 @@ training_flags.define_training_flags(
     epochs=10, learning_rate=2e-3, max_length="Tokens of a segment of truncated backpropagation."
 )
 with group("Training"):
-    dataclass_flags.define(TrainingConfig, "on_nan")
+    dataclass_flags.define(PretrainingConfig, "on_nan")
 
 
 def check_flags():
@@ -107,7 +107,7 @@ def main():
         name: data_flags.read_documents(paths)
         for name, paths in named_files("further_dev").items()
     }
-    config, run = training_flags.start_run()
+    config, run = training_flags.start_run(PretrainingConfig)
     tokenizer = model_flags.find_tokenizer(learn_tokenizer, texts)
     model_flags.keep_tokenizer(run, tokenizer)
     model_config = dataclass_flags.read(

@@ -172,6 +172,24 @@ class TrainingConfig(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
+class PretrainingConfig(TrainingConfig):
+    """Hyperparameters of a pretraining, whose epoch need not be a pass over the corpora."""
+
+    steps_per_epoch: int | None = setting(
+        None,
+        "Steps of an epoch, which then need not end with a pass over the corpus; those of a pass "
+        "if not given. The training has `epochs` times as many.",
+        low=1,
+    )
+    loader_processes: int = setting(
+        0,
+        "Further processes that make the batches, the same ones, for a device that is faster than "
+        "one core makes them.",
+        low=0,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
 class TranslatorConfig(TrainingConfig):
     """Hyperparameters of a translator's training, whose batches are counted in tokens."""
 
