@@ -49,9 +49,9 @@ def define_document_flags(documents, *names):
 @group("Data")
 def define_column_flags(default=None):
     """Define the flags of the columns of texts and second texts, with --text_column's default."""
-    ending = "" if default else "; that of the task's recipe if not given"
-    flags.DEFINE_string("text_column", default, f"Column of the text{ending}.")
-    flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
+    dataclass_flags.define(pipelines.Columns, "pair", text=default)
+    if default:
+        FLAGS["text_column"].help = "Column of the text."
 
 
 def read_splits(read):
