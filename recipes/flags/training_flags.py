@@ -35,13 +35,19 @@ def define_training_flags(
     define_memory_flags()
 
 
-@group("Training")
-def define_run_flags(epochs):
-    """Define the flags of any run: its folder, epochs, seed, strategy and precision."""
+def define_folder_flags():
+    """Define the flags of a run's folder."""
     flags.DEFINE_string(
         "output_dir", None, "Folder of the run; the same command resumes a killed run."
     )
     flags.DEFINE_bool("overwrite", False, "Delete the run in the folder and start anew.")
+    flags.mark_flag_as_required("output_dir")
+
+
+@group("Training")
+def define_run_flags(epochs):
+    """Define the flags of any run: its folder, epochs, seed, strategy and precision."""
+    define_folder_flags()
     names = "epochs", "max_steps", "patience", "seed", "checkpoint_steps", "keep_every"
     names += "keep_best", "log_steps"
     dataclass_flags.define(TrainingConfig, *names, epochs=epochs)
@@ -57,7 +63,6 @@ def define_run_flags(epochs):
         ["float32", "mixed_bfloat16", "mixed_float16"],
         "Keras dtype policy of the training.",
     )
-    flags.mark_flag_as_required("output_dir")
 
 
 @group("Optimizer")
