@@ -38,6 +38,7 @@ with group("Texts"):
         "Files of texts: .tsv, .csv, .json, .jsonl or .parquet, or plain text; or with .gz.",
     )
     data_flags.define_document_flags(None)
+    FLAGS["documents"].help += " Those of the model's training, else lines, if not given."
     flags.mark_flag_as_required("texts")
 
 
