@@ -111,7 +111,8 @@ def main():
     entry_point.load_tensorflow()
     model = checkpoints.load_model(FLAGS.model_dir, checkpoints.read_head(FLAGS.model_dir))
     settings["model"] = training.model_fingerprint(model)  # the folder's content may have changed
-    run = generation.PromptedRun(path, settings, template, texts, labels, pool, shots)
+    data = {"pool": pool, "shots": shots}
+    run = generation.PromptedRun(path, settings, template, texts, labels, **data)
     writing = dataclass_flags.read(Writing)
     if FLAGS.complete:
         search = dataclass_flags.read(Beam if FLAGS.beams > 1 else Greedy)
