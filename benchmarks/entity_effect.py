@@ -86,7 +86,9 @@ def load_denoised(entities, task):
         corpus = objectives.open_corpus(
             [FLAGS.corpus], tokenizer, "lines", text_column=FLAGS.text_column
         )
-        config = training.TrainingConfig(epochs=1, learning_rate=1e-4)
+        config = training.PretrainingConfig(
+            epochs=1, learning_rate=1e-4, steps_per_epoch=FLAGS.steps
+        )
         training.Pretraining(
             objective,
             {"model": model},
@@ -94,7 +96,6 @@ def load_denoised(entities, task):
             data=training.Splits(corpus, None, FLAGS.max_length),
             config=config,
             run=training.RunFolder(folder, {}, overwrite=True),
-            steps_per_epoch=FLAGS.steps,
         ).run_all()
     best = folder / "best"
     return load_model(best, task.kind.head, task.num_classes), load_entity_tokenizer(best)

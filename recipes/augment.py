@@ -38,20 +38,16 @@ flags.DEFINE_string(
     "Folder of a language model, or its name on Hugging Face's Hub: a masked one to replace "
     "words, a causal one to continue texts.",
 )
-flags.DEFINE_enum("method", "replace", ["replace", "continue"], "Kind of augmentation.")
-flags.DEFINE_integer(
-    "copies", None, "Copies of each text; if not given 20, or 4 with continue.", 1
-)
+METHODS = {"replace": learning.ReplacementConfig, "continue": learning.ContinuationConfig}
+flags.DEFINE_enum("method", "replace", list(METHODS), "Kind of augmentation.")
+dataclass_flags.define_choice(METHODS, {"replace": {"copies": 20}, "continue": {"copies": 4}})
 flags.DEFINE_bool("originals", True, "Write the examples themselves too.")
 flags.DEFINE_integer("batch_size", 64, "Texts in a batch; it does not affect the result.", 1)
-flags.DEFINE_integer("seed", 0, "Seed of the samples.", 0)
+dataclass_flags.define(learning.ReplacementConfig, "seed")
 flags.DEFINE_string("output_dir", None, "Folder to write augmented.tsv into.")
 flags.mark_flags_as_required(["input", "model_dir", "output_dir"])
-
-
-@group("Labels")
-def define_label_flags():
-    """Define the flags of a copy's label."""
+runner_flags.define()
+with group("Labels"):
     flags.DEFINE_enum(
         "label",
         "keep",
@@ -64,29 +60,12 @@ def define_label_flags():
         "label_column", None, "Column of the label, with teacher and agree; `label` if not given."
     )
     flags.DEFINE_string("teacher_dir", None, "Folder of the teacher, a fine-tuned classifier.")
-
-
-@group("Replacing")
-def define_replacement_flags():
-    """Define the flags of --method=replace."""
-    flags.DEFINE_float("probability", 0.4, "Probability of replacing a word.", 0, 1)
-    flags.DEFINE_integer("candidates", 15, "Words to choose a replacement from.", 1)
+with group("Replacing"):
+    dataclass_flags.define(learning.ReplacementConfig, "probability", "candidates")
     flags.DEFINE_string("vectors", None, "File of word vectors, for words of several tokens.")
-
-
-@group("Continuing")
-def define_continuation_flags():
-    """Define the flags of --method=continue."""
-    flags.DEFINE_float("kept", 0.5, "Share of a text's words to keep.", 0, 1)
-    flags.DEFINE_integer("max_tokens", 32, "Most tokens to generate.", 1)
-    flags.DEFINE_integer("top_k", 40, "Most probable tokens to sample from.", 1)
-    flags.DEFINE_float("temperature", 1.0, "Divisor of the logits.", 1e-3)
-
-
-runner_flags.define()
-define_label_flags()
-define_replacement_flags()
-define_continuation_flags()
+with group("Continuing"):
+    names = ("kept", "max_tokens", "top_k", "temperature")
+    dataclass_flags.define(learning.ContinuationConfig, *names)
 
 
 def read_labels():
@@ -129,11 +108,10 @@ def make_augmenter(labels):
             f"--model_dir={FLAGS.model_dir} holds {held}, but --method={FLAGS.method} needs one "
             f"with {head!r}."
         )
-    config = learning.ReplacementConfig if replace else learning.ContinuationConfig
     absolute = runner_flags.absolute
     return learning.Augmenter(
         model_dir=absolute(FLAGS.model_dir),
-        config=dataclass_flags.read(config),
+        config=dataclass_flags.read(METHODS[FLAGS.method]),
         vectors=absolute(FLAGS.vectors) if replace else None,
         teacher_dir=absolute(FLAGS.teacher_dir),
         labels=labels,

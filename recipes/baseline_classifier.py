@@ -29,11 +29,7 @@ task_flags.define_classification_data_flags()
 FLAGS["dev"].help = "File to score the classifiers on."
 FLAGS["test"].help = "Second file to score them on, if given."
 flags.DEFINE_string("positive_label", None, "Label whose F1 is reported.")
-
-
-@group("Baselines")
-def define_flags():
-    """Define the flags of the bags and classifiers."""
+with group("Baselines"):
     flags.DEFINE_list("units", ["words", "characters"], f"Counted tokens: {', '.join(UNITS)}.")
     dataclass_flags.define(
         baselines.BagOfWords,
@@ -46,9 +42,6 @@ def define_flags():
     )
     flags.DEFINE_list("classifiers", list(baselines.CLASSIFIERS), "Classifiers to train.")
     flags.DEFINE_string("output_dir", None, "Folder to write baselines.json into, if given.")
-
-
-define_flags()
 
 
 def main():

@@ -13,7 +13,7 @@ answers to each question of --dev go to OUTPUT_DIR/n_best.json, with their offse
 
 from absl import flags
 
-from recipes.flags import data_flags, distillation_flags, task_flags
+from recipes.flags import data_flags, dataclass_flags, distillation_flags, task_flags
 from recipes.shell import distillation_run, entry_point
 from tfnlp import tasks, training
 
@@ -26,7 +26,7 @@ data_flags.define_split_flags()
 def main():
     distillation_flags.check_flags()
     splits = task_flags.read_questions()
-    task = tasks.QuestionAnswering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
+    task = dataclass_flags.read(tasks.QuestionAnswering)
     distillation_run.distill(task, splits)
     training.write_n_best(task, FLAGS.output_dir, splits["dev"], FLAGS.max_length, FLAGS.n_best)
 

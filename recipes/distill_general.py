@@ -18,11 +18,9 @@ from recipes.shell.command_line import group, no_effect
 from tfnlp import objectives, text, training
 
 FLAGS = flags.FLAGS
-
-
-@group("Texts")
-def define_text_flags():
-    """Define the flags of the unlabelled texts."""
+distillation_flags.define_student_flags(num_layers=4, method="tinybert")
+distillation_flags.define_cache_flag()
+with group("Texts"):
     flags.DEFINE_list(
         "texts",
         None,
@@ -30,11 +28,7 @@ def define_text_flags():
     )
     flags.DEFINE_string("text_column", "sentence", "Column of the text in tables.")
     flags.mark_flag_as_required("texts")
-
-
-@group("Masking")
-def define_masking_flags():
-    """Define the flags of masking."""
+with group("Masking"):
     flags.DEFINE_float(
         "masked_share",
         None,
@@ -49,12 +43,6 @@ def define_masking_flags():
         "Weight of the masked LM loss; if not given 0, or 2 of distilbert.",
         0,
     )
-
-
-distillation_flags.define_student_flags(num_layers=4, method="tinybert")
-distillation_flags.define_cache_flag()
-define_text_flags()
-define_masking_flags()
 training_flags.define_training_flags(epochs=1, learning_rate=5e-4)
 
 

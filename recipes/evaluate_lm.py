@@ -15,10 +15,12 @@ Perplexities of models with different vocabularies are not comparable; bits per 
 unless many tokens are unknown to a tokenizer (`unknown_share`).
 """
 
+import dataclasses
+
 from absl import flags, logging
 
 import tfnlp
-from recipes.flags import data_flags, model_flags
+from recipes.flags import data_flags, dataclass_flags, model_flags
 from recipes.shell import entry_point
 from recipes.shell.command_line import group
 from tfnlp import checkpoints, objectives, text
@@ -28,57 +30,16 @@ FLAGS = flags.FLAGS
 model_flags.define_model_flag()
 flags.DEFINE_string("tokenizer_dir", None, "Folder of the tokenizer, if not --model_dir.")
 flags.DEFINE_string("output_dir", None, "Folder to write evaluation.json into.")
-flags.DEFINE_integer(
-    "max_length",
-    None,
-    "Tokens of a window; if not given those of pretrain, or of other models the number of "
-    "positions, or 128 if that is unlimited.",
-    2,
-)
-flags.DEFINE_integer(
-    "stride",
-    None,
-    "Tokens between the starts of windows of a causal model without memory; the others of a "
-    "window are context. --max_length if not given.",
-    1,
-)
-flags.DEFINE_list(
-    "memory_lengths",
-    None,
-    "Memory lengths of a Transformer-XL to measure, such as 0,64; 0: no memory. That of its "
-    "config if not given.",
-)
-flags.DEFINE_integer(
-    "batch_size",
-    8,
-    "Windows or texts in a batch, or with a memory parts of the stream, each of which starts "
-    "without context.",
-    1,
-)
-flags.DEFINE_float(
-    "masked_share", 0.15, "Share of masked tokens, for the accuracy of a masked LM.", 0, 1
-)
-flags.DEFINE_bool(
-    "pseudo_perplexity", True, "Mask each token in turn, with one pass of the model for each."
-)
-flags.DEFINE_integer("seed", 0, "Seed of the masked tokens.", 0)
-
-
-@group("Texts")
-def define_text_flags():
-    """Define the flags of the evaluation texts."""
+dataclass_flags.define(objectives.LmEvaluation)
+with group("Texts"):
     flags.DEFINE_list(
         "texts",
         None,
         "Files of texts: .tsv, .csv, .json, .jsonl or .parquet, or plain text; or with .gz.",
     )
-    data_flags.define_document_flags(
-        None, "those of the model's training, else lines, if not given"
-    )
+    data_flags.define_document_flags(None)
+    FLAGS["documents"].help += " Those of the model's training, else lines, if not given."
     flags.mark_flag_as_required("texts")
-
-
-define_text_flags()
 
 
 def choose_documents(learned):
@@ -99,34 +60,24 @@ def main():
     output = FLAGS.output_dir and f"{FLAGS.output_dir}/evaluation.json"
     if output:
         check_writable(output)
+    evaluation = dataclass_flags.read(objectives.LmEvaluation)
     entry_point.load_tensorflow()
     head = checkpoints.read_head(FLAGS.model_dir)
     if head == "pretraining":  # a masked LM with an additional head for pairs
         head = "masked_lm"
-    objectives.check_evaluation(head, FLAGS.memory_lengths, FLAGS.stride)
+    objectives.check_evaluation(head, evaluation)
     tokenizer = text.load_tokenizer(FLAGS.tokenizer_dir or FLAGS.model_dir)
     model = checkpoints.load_model(FLAGS.model_dir, head)
     tfnlp.models.check_vocabulary(tokenizer, model)
     settings = checkpoints.read_task_settings(FLAGS.model_dir)
     documents = choose_documents(settings.get("documents"))
     texts = objectives.read_texts(FLAGS.texts, FLAGS.text_column, documents)
-    max_length = FLAGS.max_length or settings.get("max_length")
-    reading = (max_length, FLAGS.stride, FLAGS.batch_size)
+    max_length = evaluation.max_length or settings.get("max_length")
+    evaluation = dataclasses.replace(evaluation, max_length=max_length)
     if head == "causal_lm":
-        figures = objectives.evaluate_causal_lm(
-            model, tokenizer, texts, FLAGS.memory_lengths, *reading
-        )
+        figures = objectives.evaluate_causal_lm(model, tokenizer, texts, evaluation)
     else:
-        figures = objectives.evaluate_masked_lm(
-            model,
-            tokenizer,
-            list(texts),
-            max_length,
-            share=FLAGS.masked_share,
-            pseudo=FLAGS.pseudo_perplexity,
-            batch_size=FLAGS.batch_size,
-            seed=FLAGS.seed,
-        )
+        figures = objectives.evaluate_masked_lm(model, tokenizer, list(texts), evaluation)
     print(objectives.figures_table(figures))
     if output:
         read = {"model": FLAGS.model_dir, "texts": FLAGS.texts, "documents": documents}

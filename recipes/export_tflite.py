@@ -23,7 +23,7 @@ import re
 from absl import flags, logging
 
 from distill import export, runtime
-from recipes.flags import data_flags, model_flags
+from recipes.flags import data_flags, dataclass_flags, model_flags
 from recipes.shell import entry_point
 from recipes.shell.command_line import group, no_effect, read_numbers, refuse_without
 from tfnlp import checkpoints, text
@@ -37,59 +37,37 @@ FLAGS = flags.FLAGS
 model_flags.define_model_flag()
 flags.DEFINE_string("output_dir", None, "Folder to write model.tflite into.")
 flags.DEFINE_bool("overwrite", False, "Write over the model.tflite that is there.")
-flags.DEFINE_enum(
-    "quantization",
-    "int8",
-    ["float32", "float16", "int8", "static_int8", "int4", "int4_block32"],
-    "float32, float16: weights in 32 or 16 bits; int8: in 8, with dynamic ranges of activations; "
-    "static_int8: with fixed ranges; int4, int4_block32: in 4, with a scale per channel or per 32 "
-    "weights (tfnlp[quantizer]).",
-)
-flags.DEFINE_string(
-    "calibration_text",
-    None,
+names = ("quantization", "max_length", "fixed_only", "pooling", "tokenizer_in_graph")
+dataclass_flags.define(export.Export, *names, fixed_lengths=None)
+
+
+def define_sample_flags(use, count, text):
+    """Define the flags of a file of texts for a use; `text` is the help of the file's flag."""
+    flags.DEFINE_string(f"{use}_text", None, text)
+    flags.DEFINE_string(
+        f"{use}_column", None, "Its column of texts; that of the task's recipe if not given."
+    )
+    flags.DEFINE_string(f"{use}_pair_column", None, "Its column of second texts, for pairs.")
+    flags.DEFINE_integer(
+        f"{use}_count", count, "Most of these texts to use, in a random sample.", 1
+    )
+
+
+define_sample_flags(
+    "calibration",
+    256,
     "File of texts to measure the ranges of activations on, for static_int8 of a model trained "
     "without --quantization_aware: in the format of the task's recipe, or a .txt.",
 )
-flags.DEFINE_string(
-    "calibration_column", None, "Its column of texts; that of the task's recipe if not given."
-)
-flags.DEFINE_string("calibration_pair_column", None, "Its column of second texts, for pairs.")
-flags.DEFINE_integer(
-    "calibration_count", 256, "Most of these texts to use, in a random sample.", 1
-)
-flags.DEFINE_integer(
-    "max_length",
-    None,
-    "Longest input in tokens; if not given that of the training, or 128. With a causal language "
-    "model prompt and text together; 256 if not given.",
-    3,
-)
-flags.DEFINE_list(
-    "fixed_lengths",
-    None,
-    "Lengths with a signature each, such as 32,64,128, for GPU and NPU compilers. With models "
-    "that generate, tokens of a prompt or source that are read at a time, such as 16,64.",
-)
-flags.DEFINE_bool("fixed_only", False, "Leave out the signature for any length.")
-flags.DEFINE_enum(
-    "pooling",
-    None,
-    ["mean", "first"],
-    "Return a vector of each text, the mean of its tokens' or the first, not the head's output.",
-)
-flags.DEFINE_bool(
-    "tokenizer_in_graph",
-    False,
-    "Take strings, not ids; for WordPiece classifiers, with TensorFlow Text.",
-)
 
 
-@group("Check")
-def define_check_flags():
-    flags.DEFINE_string(
-        "check_text",
-        None,
+# Flags that only some models have, by their head.
+WRITERS = ("causal_lm", "sequence_to_sequence")
+OF_WRITERS = ("beams", "max_new_tokens", "end_token")
+with group("Check"):
+    define_sample_flags(
+        "check",
+        200,
         "File of texts to compare the file with the float32 model on, in the format of the task's "
         "recipe or a .txt: agreement of labels, tags, answers or choices, correlation of numbers, "
         "or cosine of vectors. If not given, the --dev of the run of --model_dir; empty: no "
@@ -97,50 +75,21 @@ def define_check_flags():
         "Agreement below 98 %, or a mean cosine or correlation below 0.99, gives a warning.",
     )
     flags.DEFINE_string(
-        "check_column", None, "Its column of texts; that of the task's recipe if not given."
-    )
-    flags.DEFINE_string("check_pair_column", None, "Its column of second texts, for pairs.")
-    flags.DEFINE_integer(
-        "check_count", 200, "Most of these texts to compare, in a random sample.", 1
-    )
-    flags.DEFINE_string(
         "golden",
         None,
         "File of texts, in the format of --check_text, for the tests of an app: their ids, "
         "LiteRT's outputs and the answers go to OUTPUT_DIR/golden.json.",
     )
-
-
-@group("Generation")
-def define_writing_flags():
-    flags.DEFINE_integer("beams", 4, "Beams of the search; 1: greedy search only.", 1)
-    flags.DEFINE_integer("max_new_tokens", None, "Most new tokens; 64 or fewer if not given.", 1)
-    flags.DEFINE_string(
-        "end_token", None, "Token that ends a text; the separator of documents if not given."
-    )
-
-
-@group("Metadata")
-def define_metadata_flags():
-    flags.DEFINE_string("name", "text model", "Name of the model.")
+with group("Generation"):
+    dataclass_flags.define(export.DecoderExport, *OF_WRITERS)
+with group("Metadata"):
+    dataclass_flags.define(export.Export, "name")
     flags.DEFINE_list("labels", None, "Names of the model's labels, in the order of their ids.")
-    flags.DEFINE_string("model_version", None, "Version of the model.")
-    flags.DEFINE_string("author", None, "Author of the model.")
-    flags.DEFINE_string("license", None, "License of the model.")
-    flags.DEFINE_float(
-        "score_threshold", None, "Probability below which MediaPipe leaves out a class.", 0, 1
-    )
-
-
-define_check_flags()
-define_writing_flags()
-define_metadata_flags()
+    dataclass_flags.define(export.Credits)
+    dataclass_flags.define(export.Export, "score_threshold")
 flags.mark_flags_as_required(["output_dir"])
 
 
-# Flags that only some models have, by their head.
-WRITERS = ("causal_lm", "sequence_to_sequence")
-OF_WRITERS = ("beams", "max_new_tokens", "end_token")
 OF_READERS = ("labels", "fixed_only", "score_threshold", "tokenizer_in_graph")
 OF_READERS += ("check_text", "golden")
 # Heads that --pooling leaves in place: their checkpoints may lack the pooler of an encoder.
@@ -227,37 +176,24 @@ def main():
         head = None
     model = checkpoints.load_model(FLAGS.model_dir, head)
     refuse_flags_of_others(model.head)
-    options = {
-        "quantization": FLAGS.quantization,
-        "name": FLAGS.name,
-        "credits": export.Credits(FLAGS.model_version, FLAGS.author, FLAGS.license),
-    }
-    lengths = tuple(read_numbers("fixed_lengths") or ())
     if model.head in WRITERS:
-        export_writer(model, path, tokenizer, options | {"fixed_lengths": lengths or None})
+        export_writer(model, path, tokenizer)
     else:
-        export_reader(
-            model,
-            path,
-            tokenizer,
-            options | {"fixed_lengths": lengths, "calibration_text": calibration},
-        )
+        export_reader(model, path, tokenizer, calibration)
 
 
-def export_reader(model, path, tokenizer, options):
+def export_reader(model, path, tokenizer, calibration):
     """Export a model that reads texts, with its card and its golden outputs."""
     settings = checkpoints.read_task_settings(FLAGS.model_dir)
     golden = FLAGS.golden and read_as_the_task(
         FLAGS.golden, FLAGS.check_column, FLAGS.check_pair_column
     )
-    options = export.Export(
-        **options,
+    options = dataclass_flags.read(
+        export.Export,
         max_length=FLAGS.max_length or settings.get("max_length", 128),
-        fixed_only=FLAGS.fixed_only,
-        pooling=FLAGS.pooling,
-        tokenizer_in_graph=FLAGS.tokenizer_in_graph,
+        calibration_text=calibration,
         check_inputs=check_inputs(),
-        score_threshold=FLAGS.score_threshold,
+        credits=dataclass_flags.read(export.Credits),
     )
     labels = FLAGS.labels or checkpoints.read_labels(FLAGS.model_dir)
     differences = export.export_tflite(
@@ -272,15 +208,10 @@ def export_reader(model, path, tokenizer, options):
         logging.info("Wrote %s.", path.with_name("golden.json"))
 
 
-def export_writer(model, path, tokenizer, options):
+def export_writer(model, path, tokenizer):
     """Export a causal LM or a translator."""
-    options = export.DecoderExport(
-        **options,
-        max_length=FLAGS.max_length,
-        beams=FLAGS.beams,
-        max_new_tokens=FLAGS.max_new_tokens,
-        end_token=FLAGS.end_token,
-    )
+    credits = dataclass_flags.read(export.Credits)
+    options = dataclass_flags.read(export.DecoderExport, credits=credits)
     if model.head == "causal_lm":
         export.export_generator(model, path, tokenizer, options)
         log_file(path)

@@ -10,7 +10,7 @@ go to OUTPUT_DIR/n_best.json, with their offsets in the text.
 
 from absl import flags
 
-from recipes.flags import data_flags, task_flags
+from recipes.flags import data_flags, dataclass_flags, task_flags
 from recipes.shell import entry_point, finetuning_run
 from tfnlp import tasks, training
 
@@ -24,7 +24,7 @@ def main():
     finetuning_run.check_flags()
     splits = task_flags.read_questions()
     train = splits["train"]
-    task = tasks.QuestionAnswering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
+    task = dataclass_flags.read(tasks.QuestionAnswering)
     texts = [*dict.fromkeys(train.contexts), *train.questions]
     finetuning_run.finetune(task, texts, splits)
     sizes = FLAGS.max_length, FLAGS.n_best, FLAGS.block_size

@@ -16,7 +16,7 @@ import pathlib
 from absl import flags, logging
 
 from distill import reports, runtime
-from recipes.flags import data_flags
+from recipes.flags import data_flags, dataclass_flags
 from recipes.shell import entry_point
 from recipes.shell.command_line import require_one
 from tfnlp import pipelines
@@ -28,9 +28,7 @@ flags.DEFINE_string("sweep_dir", None, "Folder of a sweep, instead of --models."
 flags.DEFINE_list("models", [], "The .tflite files, instead of --sweep_dir.")
 flags.DEFINE_string("input", None, "Labelled file to score the models on.")
 data_flags.define_column_flags()
-flags.DEFINE_string(
-    "label_column", None, "Column of the label; `label` (or `score`) if not given."
-)
+dataclass_flags.define(pipelines.Columns, "label")
 flags.DEFINE_string(
     "teacher",
     None,
@@ -55,7 +53,7 @@ def main():
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "frontier.html")
     entry_point.load_tensorflow()
-    columns = pipelines.Columns(FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column)
+    columns = dataclass_flags.read(pipelines.Columns)
     candidates = (
         reports.find_candidates(FLAGS.sweep_dir)
         if FLAGS.sweep_dir

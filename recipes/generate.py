@@ -15,10 +15,11 @@ first batch of a length takes some seconds longer, because the search is compile
 
 from absl import flags, logging
 
-from recipes.flags import generation_flags, model_flags
+from recipes.flags import dataclass_flags, generation_flags, model_flags
 from recipes.shell import entry_point
 from recipes.shell.command_line import check_output, require_one
 from tfnlp import checkpoints, generation, text
+from tfnlp.generation.generation_settings import Writing
 
 FLAGS = flags.FLAGS
 model_flags.define_model_flag()
@@ -28,11 +29,7 @@ flags.DEFINE_string(
 )
 flags.DEFINE_string("text_column", "sentence", "Column of the prompt.")
 flags.DEFINE_string("output", None, "File to write, .tsv or .jsonl; printed if not given.")
-flags.DEFINE_integer("max_new_tokens", 64, "Most tokens of a text, with its end token.", 1)
-flags.DEFINE_integer("batch_size", 16, "Prompts in a batch.", 1)
-flags.DEFINE_string(
-    "end_token", None, "Token that ends a text; the separator of documents if not given."
-)
+dataclass_flags.define(Writing)
 flags.DEFINE_integer(
     "continuations", 1, "Continuations of each prompt, with --search=beam or sample.", 1
 )
@@ -68,15 +65,9 @@ def main():
     warn_of_empty_prompts(prompts, checkpoints.read_task_settings(FLAGS.model_dir).get("texts"))
     # Load the stored head: another one would start from random weights.
     model = checkpoints.load_model(FLAGS.model_dir, checkpoints.read_head(FLAGS.model_dir))
-    generator = generation.Generator(
-        model,
-        tokenizer,
-        generation_flags.search_of_flags("continuations"),
-        constraints,
-        max_new_tokens=FLAGS.max_new_tokens,
-        batch_size=FLAGS.batch_size,
-        end_token=FLAGS.end_token,
-    )
+    search = generation_flags.search_of_flags("continuations")
+    writing = dataclass_flags.read(Writing)
+    generator = generation.Generator(model, tokenizer, search, constraints, **vars(writing))
     texts = generator(prompts)
     if FLAGS.output:
         generation.write_generated(FLAGS.output, prompts, texts)

@@ -23,7 +23,7 @@ import pathlib
 from absl import flags
 
 from distill import reports, runtime
-from recipes.flags import data_flags, runner_flags
+from recipes.flags import data_flags, dataclass_flags, runner_flags
 from recipes.shell import entry_point
 from recipes.shell.command_line import refuse_beside, refuse_without, require_one
 from tfnlp import checkpoints, pipelines
@@ -43,19 +43,8 @@ flags.DEFINE_list(
     "quoted patterns of files.",
 )
 data_flags.define_column_flags()
-flags.DEFINE_string("question_column", None, "Column of the question; `question` if not given.")
-flags.DEFINE_string(
-    "prompt_column", None, "Column of the prompt in multiple choice; `prompt` if not given."
-)
-flags.DEFINE_list(
-    "choice_columns", None, "Columns of the choices; choice0, choice1, ... if not given."
-)
-flags.DEFINE_string(
-    "label_column", None, "Column of the label; `label` or `score` if not given; empty for none."
-)
-flags.DEFINE_bool(
-    "tagged", None, "Whether lines of --input have a word and its tag; detected if not given."
-)
+names = ("question", "prompt", "choices", "label", "tagged")
+dataclass_flags.define(pipelines.Columns, *names)
 flags.DEFINE_string("positive_label", None, "Label whose F1 is reported.")
 flags.DEFINE_string("output_dir", None, "Folder to write predictions into.")
 flags.DEFINE_integer("batch_size", 32, "Texts in a batch, for the folder of a model.", 1)
@@ -80,19 +69,6 @@ def model_of_flags():
     return kind, labels, settings, lambda: pipelines.load_runner(FLAGS.model, FLAGS.batch_size)
 
 
-def columns_of_flags():
-    """Return the `Columns` of --input."""
-    return pipelines.Columns(
-        text=FLAGS.text_column,
-        pair=FLAGS.pair_column,
-        label=FLAGS.label_column,
-        question=FLAGS.question_column,
-        prompt=FLAGS.prompt_column,
-        choices=FLAGS.choice_columns,
-        tagged=FLAGS.tagged,
-    )
-
-
 def main():
     require_one("input", "text", "question", "ending")
     map_shards = runner_flags.map_shards("shard_mb")
@@ -105,15 +81,16 @@ def main():
     if FLAGS.output_dir:
         check_writable(pathlib.Path(FLAGS.output_dir) / "summary.json")
     kind, labels, settings, load = model_of_flags()
+    columns = dataclass_flags.read(pipelines.Columns)
     task = pipelines.prediction_task(kind, labels, settings, FLAGS.positive_label)
     if FLAGS.shard_mb:
         model = runner_flags.absolute(FLAGS.model)
         sizes = FLAGS.batch_size, FLAGS.num_threads
-        predictor = reports.Predictor(model, task, columns_of_flags(), *sizes)
+        predictor = reports.Predictor(model, task, columns, *sizes)
         reports.predict_files(predictor, FLAGS.input, FLAGS.output_dir, FLAGS.shard_mb, map_shards)
         return
     if FLAGS.input:
-        inputs = task.read(FLAGS.input[0], columns_of_flags())
+        inputs = task.read(FLAGS.input[0], columns)
     else:
         inputs = task.inputs_of(FLAGS.text, FLAGS.pair, FLAGS.question, FLAGS.ending)
     runner = load()  # last, so that bad input is reported at once

@@ -17,7 +17,7 @@ import os
 
 from absl import flags, logging
 
-from recipes.flags import data_flags, runner_flags
+from recipes.flags import dataclass_flags, runner_flags
 from recipes.shell import entry_point
 from recipes.shell.command_line import refuse_beside
 from tfnlp import corpora, text
@@ -36,17 +36,7 @@ flags.DEFINE_string(
     "Folder of a tokenizer, or of a model with one, or its name on Hugging Face's Hub.",
 )
 flags.DEFINE_string("output_dir", None, "Folder to write the corpus into.")
-data_flags.define_document_flags("blank_lines")
-data_flags.define_sentence_flag()
-flags.DEFINE_bool(
-    "deduplicate",
-    False,
-    "Leave out duplicates of documents, up to white space; reads the files twice, and takes some "
-    "100 bytes of memory for each document.",
-)
-flags.DEFINE_integer(
-    "shard_mb", 8, "Megabytes of files in a shard. Each process holds one shard in memory.", 1
-)
+dataclass_flags.define(corpora.CorpusSettings)
 flags.DEFINE_integer("processes", None, "Processes; one for each core if not given.", 1)
 runner_flags.define()
 flags.mark_flags_as_required(["input", "tokenizer_dir", "output_dir"])
@@ -59,13 +49,7 @@ def main():
         FLAGS.input,
         text.load_tokenizer(FLAGS.tokenizer_dir),
         FLAGS.output_dir,
-        corpora.CorpusSettings(
-            documents=FLAGS.documents,
-            sentences=FLAGS.sentences,
-            text_column=FLAGS.text_column,
-            deduplicate=FLAGS.deduplicate,
-            shard_mb=FLAGS.shard_mb,
-        ),
+        dataclass_flags.read(corpora.CorpusSettings),
         processes=FLAGS.processes or os.cpu_count(),
         map_shards=runner_flags.map_shards(),
     )["counts"]

@@ -41,21 +41,26 @@ import os
 
 from absl import flags, logging
 
-from recipes.flags import data_flags, knowledge_flags, model_flags, objective_flags, training_flags
+from recipes.flags import (
+    data_flags,
+    dataclass_flags,
+    knowledge_flags,
+    model_flags,
+    objective_flags,
+    training_flags,
+)
 from recipes.shell import entry_point
 from recipes.shell.command_line import flag_text, group, no_effect, read_numbers, refuse_beside
 from tfnlp import checkpoints, configs, objectives, training
 from tfnlp.corpora.shards import read_manifest
 from tfnlp.families import FAMILIES, family_of
+from tfnlp.training.run.training_config import PretrainingConfig
 from tfnlp.training.step.published_settings import PRETRAINING
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
-
-
-@group("Corpus")
-def define_corpus_flags():
-    """Define the flags of the unlabelled texts."""
+objective_flags.define_flags()
+with group("Corpus"):
     flags.DEFINE_list(
         "corpus",
         None,
@@ -73,43 +78,20 @@ def define_corpus_flags():
         "dev", None, "Corpus, likewise, to evaluate on after each epoch; none if not given."
     )
     data_flags.define_further_dev_flag()
-    data_flags.define_document_flags("blank_lines")
-    data_flags.define_sentence_flag()
+    data_flags.define_document_flags("blank_lines", "sentences")
     flags.mark_flag_as_required("corpus")
-
-
-@group("Training")
-def define_step_flags():
-    """Define the flags of steps that only pretraining has."""
-    flags.DEFINE_integer(
-        "steps_per_epoch",
-        None,
-        "Steps of an epoch, which then need not end with a pass over the corpus; those of a pass "
-        "if not given. The training has --epochs times as many.",
-        1,
-    )
-    flags.DEFINE_integer(
-        "loader_processes",
-        0,
-        "Further processes that make the batches, the same ones, for a device that is faster than "
-        "one core makes them.",
-        0,
-    )
-    training_flags.define_on_nan_flag()
-
-
-objective_flags.define_flags()
-define_corpus_flags()
 model_flags.define_model_flags()
 knowledge_flags.define_entity_flags()
 training_flags.define_training_flags(epochs=1, learning_rate=1e-4)
 training_flags.define_recipe_flag(PRETRAINING)
-define_step_flags()
+with group("Training"):
+    names = ("steps_per_epoch", "loader_processes", "on_nan")
+    dataclass_flags.define(PretrainingConfig, *names)
 
 
 def check_flags():
     """Return the objective's settings; raise an InputError for flags that do not fit."""
-    training_flags.training_config()
+    training_flags.training_config(PretrainingConfig)
     if FLAGS.keep_best and not FLAGS.dev:
         raise no_effect("keep_best", "without `dev`", "give it, or keep_every")
     model_flags.check_start_flags()
@@ -220,7 +202,7 @@ def read_corpus(paths, tokenizer, weights=None):
 def main():
     settings = check_flags()
     entities = knowledge_flags.read_entities()
-    config, run = training_flags.start_run()
+    config, run = training_flags.start_run(PretrainingConfig)
     with training.make_strategy(FLAGS.strategy).scope():
         objective, model_config, tokenizer = read_start(settings.objective(), entities)
         model_flags.keep_tokenizer(run, tokenizer)
@@ -252,9 +234,6 @@ def main():
             data=training.Splits(corpus, dev, FLAGS.max_length, further_dev=further_dev),
             config=config,
             run=run,
-            on_nan=FLAGS.on_nan,
-            steps_per_epoch=FLAGS.steps_per_epoch,
-            loader_processes=FLAGS.loader_processes,
             task_settings=reading | {"texts": len(corpus)},
             pooler=pooler,
         ).run_all()

@@ -23,10 +23,11 @@ import os
 from absl import flags, logging
 
 import tfnlp
-from recipes.flags import model_flags, training_flags
+from recipes.flags import dataclass_flags, model_flags, training_flags
 from recipes.shell import entry_point
-from recipes.shell.command_line import group, read_numbers, refuse_beside, refuse_without
+from recipes.shell.command_line import group, refuse_beside, refuse_without
 from tfnlp import checkpoints, generation, tasks, training
+from tfnlp.generation.generation_settings import Beam, Greedy, Shots, Writing
 from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
@@ -45,15 +46,9 @@ flags.DEFINE_string(
 flags.DEFINE_integer(
     "count", None, "Number of first texts of --input to read; all if not given.", 1
 )
-flags.DEFINE_integer("batch_size", 8, "Prompts in a batch.", 1)
-flags.DEFINE_string(
-    "end_token", None, "Token that ends a text; the separator of documents if not given."
-)
+dataclass_flags.define(Writing, "end_token", batch_size=8)
 flags.mark_flags_as_required(["input", "output_dir"])
-
-
-@group("Prompts")
-def define_prompt_flags():
+with group("Prompts"):
     flags.DEFINE_string(
         "template", None, "Pattern of an example, with {text} and {label}; \\n is a line break."
     )
@@ -64,25 +59,14 @@ def define_prompt_flags():
     flags.DEFINE_list(
         "label_words", None, "Words of the labels, such as 0=bad,1=good; the labels if not given."
     )
-    flags.DEFINE_list("shots", ["0"], "Numbers of examples in a prompt, such as 0,1,4.")
-    flags.DEFINE_integer(
-        "draws", 1, "Random draws of the examples, for each number of --shots.", 1
-    )
-    flags.DEFINE_integer("seed", 0, "Seed of the draws.", 0)
-
-
-@group("Generation")
-def define_writing_flags():
+    dataclass_flags.define(Shots)
+with group("Generation"):
     flags.DEFINE_bool(
         "complete", False, "Generate the text after a prompt, instead of choosing a label."
     )
-    flags.DEFINE_integer("max_new_tokens", 32, "Most tokens to generate.", 1)
+    dataclass_flags.define(Writing, max_new_tokens=32)
     flags.DEFINE_string("stop", "\\n", "Text at which generation stops.")
-    flags.DEFINE_integer("beams", 1, "Beams of the search; 1: greedy search.")
-
-
-define_prompt_flags()
-define_writing_flags()
+    dataclass_flags.define(Beam, beams=1)
 flags.mark_flag_as_required("template")
 # Flags that may change when a run resumes: they add results, but change none.
 NOT_DECISIVE = ("shots", "draws", "batch_size")
@@ -90,7 +74,7 @@ NOT_DECISIVE = ("shots", "draws", "batch_size")
 
 def check_flags():
     """Raise an InputError for conflicting flags."""
-    if any(read_numbers("shots")):
+    if any(dataclass_flags.read(Shots).shots):
         refuse_without(["shots"], "train")
     if FLAGS.complete:
         refuse_beside(["label_words"], "complete=true, which chooses no label")
@@ -100,7 +84,7 @@ def check_flags():
 def main():
     check_flags()
     pattern = (_unescaped(FLAGS[name].value) for name in ("template", "separator", "instruction"))
-    template, shots = generation.Template(*pattern), sorted(set(read_numbers("shots")))
+    template, shots = generation.Template(*pattern), dataclass_flags.read(Shots)
     path = os.path.join(FLAGS.output_dir, "prompted.json")
     check_writable(path)
     columns = {"text_column": FLAGS.text_column, "label_column": FLAGS.label_column}
@@ -121,29 +105,23 @@ def main():
             )
     settings = {k: v for k, v in training_flags.decisive_flags().items() if k not in NOT_DECISIVE}
     settings["examples"] = training.content_fingerprint([texts, labels, pool])
-    for number in shots:  # report too many shots before loading the model
-        generation.draw_shots(len(pool), number, FLAGS.seed, 0)
+    for number in shots.shots:  # report too many shots before loading the model
+        generation.draw_shots(len(pool), number, shots.seed, 0)
     tokenizer = tfnlp.text.load_tokenizer(FLAGS.model_dir)
     entry_point.load_tensorflow()
     model = checkpoints.load_model(FLAGS.model_dir, checkpoints.read_head(FLAGS.model_dir))
     settings["model"] = training.model_fingerprint(model)  # the folder's content may have changed
-    run = generation.PromptedRun(
-        path, settings, template, texts, labels, pool=pool, seed=FLAGS.seed
-    )
+    data = {"pool": pool, "shots": shots}
+    run = generation.PromptedRun(path, settings, template, texts, labels, **data)
+    writing = dataclass_flags.read(Writing)
     if FLAGS.complete:
-        search = generation.Greedy() if FLAGS.beams == 1 else generation.Beam(FLAGS.beams)
-        generator = generation.Generator(
-            model,
-            tokenizer,
-            search,
-            max_new_tokens=FLAGS.max_new_tokens,
-            batch_size=FLAGS.batch_size,
-            end_token=FLAGS.end_token,
-        )
-        run.complete(generator, shots, FLAGS.draws, _unescaped(FLAGS.stop))
+        search = dataclass_flags.read(Beam if FLAGS.beams > 1 else Greedy)
+        generator = generation.Generator(model, tokenizer, search, **vars(writing))
+        run.complete(generator, _unescaped(FLAGS.stop))
     else:
-        scorer = generation.LikelihoodScorer(model, tokenizer, FLAGS.batch_size, FLAGS.end_token)
-        run.choose(scorer, list(words.values()), shots, FLAGS.draws)
+        sizes = writing.batch_size, writing.end_token
+        scorer = generation.LikelihoodScorer(model, tokenizer, *sizes)
+        run.choose(scorer, list(words.values()))
     print(run.table())
 
 

@@ -18,8 +18,6 @@ same command resumes a stopped or killed run, which ends with the same weights. 
 language models of other families (GPT-2, Transformer-XL).
 """
 
-import dataclasses
-
 from absl import flags, logging
 
 import tfnlp
@@ -28,32 +26,13 @@ from recipes.shell import entry_point
 from recipes.shell.command_line import group, refuse_beside
 from recipes.shell.input_checks import named_files
 from tfnlp import configs, corpora, objectives, training
+from tfnlp.training.run.training_config import PretrainingConfig
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.settings import setting
 
 FLAGS = flags.FLAGS
 # Largest vocabulary by kind of tokenizer.
 SIZES = {"characters": 2000, "bpe": 8000}
-
-
-@dataclasses.dataclass(frozen=True)
-class Network:
-    """Sizes of the network, as in `RecurrentConfig`."""
-
-    cell: str = setting("lstm", "Cell of the network.", choices=("lstm", "gru", "rnn"))
-    num_layers: int = setting(1, "Layers of the network.", low=1)
-    hidden_dim: int = setting(512, "Width of embeddings and states.", low=1)
-    dropout: float = setting(
-        0.1, "Dropout rate of embeddings and of each layer's output.", low=0, high=1
-    )
-    tie_embeddings: bool = setting(
-        True, "Share the weights of the output layer and the embeddings."
-    )
-
-
-@group("Corpus")
-def define_corpus_flags():
-    """Define the flags of the texts."""
+with group("Corpus"):
     flags.DEFINE_list(
         "corpus",
         None,
@@ -66,12 +45,9 @@ def define_corpus_flags():
     data_flags.define_further_dev_flag()
     data_flags.define_document_flags("files")
     flags.mark_flag_as_required("corpus")
-
-
-@group("Model")
-def define_model_flags():
-    """Define the flags of the network and its tokenizer."""
-    dataclass_flags.define(Network)
+with group("Model"):
+    fields = ("cell", "num_layers", "hidden_dim", "dropout", "tie_embeddings")
+    dataclass_flags.define(configs.RecurrentConfig, *fields, num_layers=1, hidden_dim=512)
     flags.DEFINE_enum(
         "tokenizer", None, list(SIZES), "Kind of tokenizer; characters if not given."
     )
@@ -81,14 +57,11 @@ def define_model_flags():
     flags.DEFINE_string(
         "tokenizer_dir", None, "Folder of a tokenizer; trained on --corpus if not given."
     )
-
-
-define_corpus_flags()
-define_model_flags()
 training_flags.define_training_flags(
     epochs=10, learning_rate=2e-3, max_length="Tokens of a segment of truncated backpropagation."
 )
-training_flags.define_on_nan_flag()
+with group("Training"):
+    dataclass_flags.define(PretrainingConfig, "on_nan")
 
 
 def check_flags():
@@ -134,13 +107,13 @@ def main():
         name: data_flags.read_documents(paths)
         for name, paths in named_files("further_dev").items()
     }
-    config, run = training_flags.start_run()
+    config, run = training_flags.start_run(PretrainingConfig)
     tokenizer = model_flags.find_tokenizer(learn_tokenizer, texts)
     model_flags.keep_tokenizer(run, tokenizer)
-    model_config = configs.RecurrentConfig(
+    model_config = dataclass_flags.read(
+        configs.RecurrentConfig,
         vocabulary_size=tokenizer.vocabulary_size,
         pad_token_id=tokenizer.pad_token_id,
-        **vars(dataclass_flags.read(Network)),
     )
     reading = objectives.reading_settings(FLAGS.corpus, FLAGS.documents, FLAGS.max_length)
     objective = objectives.CausalLM(memory=True)  # the memory is the recurrent state
@@ -161,7 +134,6 @@ def main():
             data=training.Splits(corpus, held_out, FLAGS.max_length, further_dev=further_dev),
             config=config,
             run=run,
-            on_nan=FLAGS.on_nan,
             task_settings=reading | {"texts": len(texts)},
         ).run_all()
     logging.info("Have it write: python -m recipes.generate --model_dir=%s --text=...", run.best)

@@ -41,18 +41,15 @@ from recipes.flags import (
 from recipes.shell import entry_point
 from recipes.shell.command_line import group
 from tfnlp import configs, generation, tasks, training
-from tfnlp.training.run.training_config import TrainingConfig
+from tfnlp.generation.generation_settings import Beam, Greedy
+from tfnlp.training.run.training_config import TranslatorConfig
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 WARMUP_STEPS = 4000  # as in Vaswani et al.
 # Handling of sources that are scored, by --too_long.
 SCORED = {"error": "error", "cut": "cut", "skip": "cut"}
-
-
-@group("Data")
-def define_data_flags():
-    """Define the flags of the texts."""
+with group("Data"):
     flags.DEFINE_list(
         "train",
         None,
@@ -69,11 +66,10 @@ def define_data_flags():
     flags.DEFINE_string("source_column", "source", "Column of the source texts in a table.")
     flags.DEFINE_string("target_column", "target", "Column of the target texts in a table.")
     flags.mark_flags_as_required(["train", "dev"])
-
-
-@group("Training")
-def define_step_flags():
-    """Define the flags of batches and of a step's loss."""
+translator_model_flags.define_model_flags()
+translator_model_flags.define_scratch_flags()
+training_flags.define_run_flags(epochs=30)
+with group("Training"):
     flags.DEFINE_integer(
         "max_length", 128, "Longest source, and target, in tokens; see --too_long.", 2
     )
@@ -84,13 +80,8 @@ def define_step_flags():
         "Handling of pairs that are too long: an error, cut the ends of their texts, or skip them "
         "(also in --dev). Sources to score are then cut.",
     )
-    flags.DEFINE_integer(
-        "max_tokens", 4096, "Most tokens of a batch: sources and targets with padding.", 2
-    )
+    dataclass_flags.define(TranslatorConfig, "max_tokens", "average_epochs", "on_nan")
     flags.DEFINE_float("label_smoothing", 0.1, "Label smoothing.", 0, 1)
-    flags.DEFINE_integer(
-        "average_epochs", 0, "Number of last epochs to average the weights of; 0: no average.", 0
-    )
     flags.DEFINE_float(
         "scheduled_sampling",
         0.0,
@@ -99,12 +90,7 @@ def define_step_flags():
         0,
         1,
     )
-    training_flags.define_on_nan_flag()
-
-
-@group("Optimizer")
-def define_rate_flags():
-    """Define the flags of the optimizer and its schedule."""
+with group("Optimizer"):
     flags.DEFINE_float(
         "learning_rate",
         None,
@@ -113,7 +99,7 @@ def define_rate_flags():
         0,
     )
     dataclass_flags.define(
-        TrainingConfig,
+        TranslatorConfig,
         "schedule",
         "warmup_steps",
         "clip_norm",
@@ -121,30 +107,14 @@ def define_rate_flags():
         weight_decay=1e-4,
     )
     training_flags.define_number_flags(beta_2=0.98)
-
-
-@group("Score")
-def define_search_flags():
-    """Define the flags of the translations that are scored."""
-    flags.DEFINE_integer("beams", 4, "Beams of the search; 1: greedy search.", 1)
-    flags.DEFINE_float(
-        "length_penalty", 1.0, "Exponent of the norm of a beam's length; 0: no norm."
-    )
+with group("Score"):
+    dataclass_flags.define(Beam, "beams", "length_penalty")
     flags.DEFINE_string("tokenize", "13a", "Word splitting of BLEU, as in score_text.")
-
-
-define_data_flags()
-translator_model_flags.define_model_flags()
-translator_model_flags.define_scratch_flags()
-training_flags.define_run_flags(epochs=30)
-define_step_flags()
-define_rate_flags()
-define_search_flags()
 
 
 def check_flags():
     """Raise an InputError for conflicting flags."""
-    training_flags.training_config()
+    training_flags.training_config(TranslatorConfig)
     translator_model_flags.check_flags()
     if FLAGS.learning_rate is None and FLAGS.warmup_steps == 0:
         raise InputError("warmup_steps=0 needs a `learning_rate`: it has no peak.")
@@ -163,7 +133,7 @@ def check_sampling(recurrent):
 
 
 def with_rate(config, model):
-    """Return a `TrainingConfig` whose peak rate, if not given, is that of the model's width."""
+    """Return a `TranslatorConfig` whose peak rate, if not given, is that of the model's width."""
     if FLAGS.learning_rate is not None:
         return config
     width, steps = tfnlp.models.config_of(model).hidden_dim, config.warmup_steps or WARMUP_STEPS
@@ -179,16 +149,14 @@ def fitted(model, batches):
     """
     if not FLAGS.scheduled_sampling:
         return model, batches
-    epochs = training_flags.training_config().total_epochs(len(batches))
+    epochs = training_flags.training_config(TranslatorConfig).total_epochs(len(batches))
     sampled = tasks.ScheduledSampling(batches, FLAGS.scheduled_sampling, epochs)
     return tfnlp.models.recurrent_translator.ReadsOwnTokens(model), sampled
 
 
 def make_translator(model, tokenizer):
     """Build the `Translator` that translates texts for scoring."""
-    search = generation.Beam(FLAGS.beams, FLAGS.length_penalty)
-    if FLAGS.beams == 1:
-        search = generation.Greedy()
+    search = dataclass_flags.read(Beam if FLAGS.beams > 1 else Greedy)
     most = min(FLAGS.max_length, tfnlp.models.max_positions(model) or FLAGS.max_length)
     return generation.Translator(
         model, tokenizer, search=search, max_new_tokens=most, batch_size=32
@@ -211,7 +179,7 @@ def main():
     columns = FLAGS.source_column, FLAGS.target_column
     splits = data_flags.read_splits(lambda paths: tasks.read_parallel_texts(paths, *columns))
     train = splits["train"]
-    config, run = training_flags.start_run()
+    config, run = training_flags.start_run(TranslatorConfig)
     task = tasks.Translation(FLAGS.label_smoothing, FLAGS.too_long)
     with training.make_strategy(FLAGS.strategy).scope():
         model, tokenizer = translator_model_flags.make_model([*train.sources, *train.targets])
@@ -230,11 +198,8 @@ def main():
             data=training.Splits.from_parts(splits | {"test": None}, FLAGS.max_length),
             config=with_rate(config, model),
             run=run,
-            max_tokens=FLAGS.max_tokens,
-            average_epochs=FLAGS.average_epochs,
             sample=fitted,
             score=functools.partial(score, run, tokenizer, scored),
-            on_nan=FLAGS.on_nan,
         ).run_all()
 
 

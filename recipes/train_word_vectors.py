@@ -26,10 +26,7 @@ flags.DEFINE_list(
     "input", None, "Texts: .tsv, .csv, .jsonl, .parquet, or plain text; or with .gz."
 )
 flags.DEFINE_string("text_column", "sentence", "Column of the text in tables.")
-flags.DEFINE_string(
-    "output_dir", None, "Folder of the run; the same command resumes a killed run."
-)
-flags.DEFINE_bool("overwrite", False, "Delete the run in the folder and start anew.")
+training_flags.define_folder_flags()
 flags.DEFINE_enum(
     "unit",
     "words",
@@ -46,7 +43,7 @@ flags.DEFINE_integer("min_count", 5, "Occurrences of a word at least.", 1)
 METHODS = {"word2vec": Word2VecSettings, "glove": GloveSettings}
 flags.DEFINE_enum("method", "word2vec", list(METHODS), "Method; fastText is --max_ngram=5.")
 dataclass_flags.define_choice(METHODS)
-flags.mark_flags_as_required(["input", "output_dir"])
+flags.mark_flag_as_required("input")
 
 
 def main():

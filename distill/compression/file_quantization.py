@@ -1,40 +1,13 @@
 """Quantisation of exported files: their weights in fewer bits."""
 
-import dataclasses
-
 import flatbuffers
 import numpy as np
 import tensorflow as tf
 from ai_edge_litert import schema_py_generated as schema
 
+from distill.compression.compression_settings import QUANTIZATIONS
 from tfnlp.quantization.fake_quantization import kernels_in_float
 from tfnlp.utils.errors import needs_extra, unknown_name
-
-
-@dataclasses.dataclass(frozen=True)
-class Quantization:
-    """Settings for quantising a file.
-
-    Args:
-        weight_bits: of the weights of dense layers and embedding tables; 32 is float32.
-        block_size: number of weights that share a scale; a whole channel or row where None.
-        static: whether activations are 8-bit integers of calibrated ranges, rather than quantised
-            at run time.
-    """
-
-    weight_bits: int
-    block_size: int | None = None
-    static: bool = False
-
-
-QUANTIZATIONS = {
-    "float32": Quantization(32),
-    "float16": Quantization(16),
-    "int8": Quantization(8),
-    "static_int8": Quantization(8, static=True),
-    "int4": Quantization(4),
-    "int4_block32": Quantization(4, block_size=32),
-}
 
 
 def check_quantization(name):

@@ -1,32 +1,14 @@
 """Weight clustering, with the centroids of scikit-learn's k-means."""
 
-import dataclasses
-
 import keras
 import numpy as np
 import tensorflow as tf
 from sklearn.cluster import KMeans
 
 from distill.compression.block_kernels import block_kernels, kernels_to_compress
-from tfnlp.utils.settings import Settings, setting
 
 # Cells of a kernel's values for k-means: so many of equal width, and as many of equal counts.
 CELLS = 2048
-
-
-@dataclasses.dataclass(frozen=True)
-class ClusteringConfig(Settings):
-    """Settings for clustering the dense kernels of a model's blocks.
-
-    Args:
-        clusters: the number of distinct values of each kernel, 2 to 256.
-    """
-
-    clusters: int = setting(16, "Distinct values of each kernel.", low=2, high=256)
-
-    def clusterer(self, model, total_steps):
-        """Return the `Clusterer` of a model in training."""
-        return Clusterer(model, self)
 
 
 class Clusterer(keras.layers.Layer):

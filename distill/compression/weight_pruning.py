@@ -1,7 +1,6 @@
 """Weight pruning, with the schedule and masks of TensorFlow Model Optimization."""
 
 import dataclasses
-import re
 
 import keras
 import numpy as np
@@ -9,71 +8,6 @@ import tensorflow as tf
 
 from distill.compression.block_kernels import block_kernels, kernels_to_compress
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.settings import Settings, setting
-
-# Default number of prunings between the first step and the last.
-PRUNINGS = 20
-
-
-@dataclasses.dataclass(frozen=True)
-class PruningConfig(Settings):
-    """Settings for pruning the dense kernels of a model's blocks in training.
-
-    Zhu & Gupta 2017, 'To prune, or not to prune', eq. 1: the share of zeros rises from 0 at
-    `begin_step` to `sparsity` at `end_step`, fast at first.
-
-    Args:
-        sparsity: the share of zeros at the end.
-        pattern: "magnitude" for the smallest weights of each kernel; "2:4" for the 2 smallest of
-            each 4 inputs of a unit, all in one step; "HxW", such as "4x1", for blocks of H inputs
-            and W outputs by their mean magnitude.
-        begin_step: the step after which pruning starts.
-        end_step: the last pruning step; half of all steps where None, so that the rest of the
-            training recovers the loss.
-        frequency: steps between prunings; a 20th of the interval where None.
-    """
-
-    sparsity: float = setting(0.5, "Share of zeros at the end.", low=0.01, high=0.99)
-    pattern: str = "magnitude"
-    begin_step: int = 0
-    end_step: int | None = None
-    frequency: int | None = None
-
-    def __post_init__(self):
-        super().__post_init__()
-        wrong_share = self.pattern == "2:4" and self.sparsity != 0.5
-        if wrong_share or not re.fullmatch(r"magnitude|2:4|[1-9]\d*x[1-9]\d*", self.pattern):
-            raise InputError(
-                f"pattern={self.pattern!r} with sparsity={self.sparsity} must be magnitude, 2:4 "
-                "with 0.5, or a block of inputs by outputs such as 4x1."
-            )
-
-    @property
-    def block_size(self):
-        """Shape (H, W) of a block."""
-        return tuple(map(int, self.pattern.split("x"))) if "x" in self.pattern else (1, 1)
-
-    def steps(self, total_steps):
-        """Return the first and the last pruning step, and the steps between two, in `total_steps`.
-
-        Raises:
-            InputError: if they do not fit into `total_steps`.
-        """
-        end = total_steps // 2 if self.end_step is None else self.end_step
-        if not 0 <= self.begin_step < end <= total_steps:
-            raise InputError(
-                f"begin_step={self.begin_step} and end_step={end} must follow each other within "
-                f"the {total_steps} steps of the training; prune earlier, or train longer."
-            )
-        frequency = self.frequency or max((end - self.begin_step) // PRUNINGS, 1)
-        # Prunings come every `frequency` steps, so the last one is a multiple.
-        prunings = max((end - self.begin_step) // frequency, 1)
-        frequency = min(frequency, end - self.begin_step)
-        return self.begin_step, self.begin_step + prunings * frequency, frequency
-
-    def pruner(self, model, total_steps):
-        """Return the `Pruner` of a model that trains for `total_steps`."""
-        return Pruner(model, self, total_steps)
 
 
 class Pruner(keras.layers.Layer):

@@ -5,11 +5,10 @@ model's buffer `TFLITE_METADATA`. The files that it names are appended to the mo
 `associated_files.py`. Numbers of slots and enums below are that schema's.
 """
 
-import dataclasses
-
 import flatbuffers
 from ai_edge_litert import schema_py_generated as schema
 
+from distill.export.options import Credits
 from distill.runtime.associated_files import (
     LABELS_FILE,
     SENTENCEPIECE_FILE,
@@ -31,15 +30,6 @@ UNKNOWN, TENSOR_AXIS_LABELS, VOCABULARY = 0, 2, 5
 SCORE_THRESHOLDING_OPTIONS, BERT_TOKENIZER_OPTIONS, SENTENCEPIECE_TOKENIZER_OPTIONS = 3, 4, 5
 # union ContentProperties, and its only table here: {type, properties}
 FEATURE = {0: 1, 1: {}}
-
-
-@dataclasses.dataclass(frozen=True)
-class Credits:
-    """Version, such as "1.2", author and license of a model; a field is left out where None."""
-
-    version: str | None = None
-    author: str | None = None
-    license: str | None = None
 
 
 def tokenizer_files(tokenizer):

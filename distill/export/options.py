@@ -1,81 +1,101 @@
-"""Options of exported files."""
+"""Options of exported files, without TensorFlow."""
 
 import dataclasses
 
-from distill.export.metadata import Credits
+from distill.compression.compression_settings import QUANTIZATIONS
 from tfnlp.pipelines.inputs import Inputs
+from tfnlp.utils.settings import setting
 
 
 @dataclasses.dataclass(frozen=True)
-class Export:
+class Credits:
+    """Version, such as "1.2", author and license of a model; a field is left out where None."""
+
+    version: str | None = setting(None, "Version of the model.", flag="model_version")
+    author: str | None = setting(None, "Author of the model.")
+    license: str | None = setting(None, "License of the model.")
+
+
+@dataclasses.dataclass(frozen=True)
+class FileOptions:
+    """Options of any file; those without a line here are described by the help of their fields.
+
+    Args:
+        fixed_lengths: at most `max_length`. Of a causal LM and a translator 16 and 64 where there
+            are none; the longest of a translator is the maximum length.
+        credits: `Credits`, or None.
+    """
+
+    quantization: str = setting(
+        "int8",
+        "float32, float16: weights in 32 or 16 bits; int8: in 8, with dynamic ranges of "
+        "activations; static_int8: with fixed ranges; int4, int4_block32: in 4, with a scale per "
+        "channel or per 32 weights (tfnlp[quantizer]).",
+        choices=tuple(QUANTIZATIONS),
+    )
+    max_length: int | None = setting(
+        None,
+        "Longest input in tokens; if not given that of the training, or 128. With a causal "
+        "language model prompt and text together; 256 if not given.",
+        low=3,
+    )
+    fixed_lengths: tuple[int, ...] = setting(
+        (),
+        "Lengths with a signature each, such as 32,64,128, for GPU and NPU compilers. With models "
+        "that generate, tokens of a prompt or source that are read at a time, such as 16,64.",
+    )
+    name: str = setting("text model", "Name of the model.")
+    credits: Credits | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Export(FileOptions):
     """Options of the file of a model that reads texts, see `export_tflite`.
 
     Each of `fixed_lengths` adds a signature over the same weights, "run_32" for 32, with inputs
-    (1, 32), as compilers for GPUs and NPUs need. With `fixed_only` the file has these alone, and
-    the longest is "run". MediaPipe takes files with one signature.
+    (1, 32). With `fixed_only` the file has these alone, and the longest is "run", the maximum
+    length. MediaPipe takes files with one signature. `max_length` is the model's positions, or
+    512, where None.
 
-    Args:
-        quantization: "float32"; "float16" weights; "int8", weights in 8 bits and activations
-            quantised at run time (dynamic range); "static_int8", products of 8-bit integers
-            alone; "int4" and "int4_block32", weights in 4 bits, with a scale for each channel
-            or for each 32. See `distill.compression.file_quantization`.
-        max_length: the most ids of an input; the model's positions, or 512, where None.
-        fixed_lengths: lengths with a signature each, at most `max_length`.
-        fixed_only: whether to leave out the signature of any length; the longest fixed one is
-            then the maximum length.
-        pooling: "mean" of the tokens' states or the "first" one, for a file that outputs text
-            embeddings, whatever the head of the model; or None.
-        tokenizer_in_graph: whether the file takes `text`, (1,) strings, in place of ids. For a
-            classifier with WordPiece; it then needs TensorFlow Text's kernels to run, see
-            `distill.export.text_in_graph`.
+    Args: those of `FileOptions`, and
+        pooling: for a file that outputs text embeddings, whatever the head of the model; or None.
+        tokenizer_in_graph: whether the file takes `text`, (1,) strings; it then needs TensorFlow
+            Text's kernels to run, see `distill.export.text_in_graph`.
         calibration_text: strings, or (text, second text) pairs, such as a question and its
             context, from which "static_int8" calibrates the ranges of activations; those of
             quantisation-aware training where None.
         check_inputs: `Inputs` on which the file is compared with the model in float32, see
             `distill.export.fidelity.compare`; None for no comparison.
-        name: of the model, in the metadata.
-        credits: `Credits`, or None.
-        score_threshold: probability below which MediaPipe leaves out a class, for a classifier.
     """
 
-    quantization: str = "int8"
-    max_length: int | None = None
-    fixed_lengths: tuple = ()
-    fixed_only: bool = False
-    pooling: str | None = None
-    tokenizer_in_graph: bool = False
+    fixed_only: bool = setting(False, "Leave out the signature for any length.")
+    pooling: str | None = setting(
+        None,
+        "Return a vector of each text, the mean of its tokens' or the first, not the head's "
+        "output.",
+        choices=("mean", "first"),
+    )
+    tokenizer_in_graph: bool = setting(
+        False, "Take strings, not ids; for WordPiece classifiers, with TensorFlow Text."
+    )
     calibration_text: list | None = None
     check_inputs: Inputs | None = None
-    name: str = "text model"
-    credits: Credits | None = None
-    score_threshold: float | None = None
+    score_threshold: float | None = setting(
+        None, "Probability below which MediaPipe leaves out a class.", low=0, high=1
+    )
 
 
 @dataclasses.dataclass(frozen=True)
-class DecoderExport:
+class DecoderExport(FileOptions):
     """Options of the file of a model that generates, see `export_generator`.
 
-    Args:
-        quantization: "float32", "float16", "int8", "int4" or "int4_block32", see `Export`.
-        max_length: of a causal LM, the most tokens of a prompt and its continuation together; the
-            model's positions, but at most 256, where None.
-        fixed_lengths: of a causal LM, lengths of the chunks in which prompts are read; of a
-            translator, lengths of sources, the longest of which is the maximum; 16 and 64 where
-            there are none.
-        beams: K of beam search; 1 for greedy search alone.
-        max_new_tokens: the most new tokens, of a causal LM those of a beam search, for which the
-            caches have places; 64, or what the model has positions for if that is less, where
-            None.
-        end_token: of a causal LM, the token that ends a text; the document separator where None.
-        name: of the model, in the metadata.
-        credits: `Credits`, or None.
+    It has no "static_int8". `max_length` is the model's positions, but at most 256, where None.
+    Caches have places for `max_new_tokens`, of a causal LM those of a beam search.
     """
 
-    quantization: str = "int8"
-    max_length: int | None = None
-    fixed_lengths: tuple = ()
-    beams: int = 4
-    max_new_tokens: int | None = None
-    end_token: str | None = None
     name: str = "language model"
-    credits: Credits | None = None
+    beams: int = setting(4, "Beams of the search; 1: greedy search only.", low=1)
+    max_new_tokens: int | None = setting(None, "Most new tokens; 64 or fewer if not given.", low=1)
+    end_token: str | None = setting(
+        None, "Token that ends a text; the separator of documents if not given."
+    )

@@ -3,6 +3,8 @@
 from .augmentation_file import TextColumns as TextColumns
 from .augmentation_file import augment_file as augment_file
 from .augmentation_file import labels_in_file as labels_in_file
+from .augmentation_settings import ContinuationConfig as ContinuationConfig
+from .augmentation_settings import ReplacementConfig as ReplacementConfig
 from .augmenter import Augmenter as Augmenter
 from .distances import attention_divergence as attention_divergence
 from .distances import attention_score_error as attention_score_error
@@ -30,8 +32,6 @@ from .teacher import load_shared_tokenizer as load_shared_tokenizer
 from .teacher import load_teacher as load_teacher
 from .teacher_folder import read_teacher_labels as read_teacher_labels
 from .terms import Term as Term
-from .text_continuation import ContinuationConfig as ContinuationConfig
 from .text_continuation import TextContinuer as TextContinuer
 from .word_neighbours import WordNeighbours as WordNeighbours
-from .word_replacement import ReplacementConfig as ReplacementConfig
 from .word_replacement import WordReplacer as WordReplacer

@@ -2,9 +2,10 @@
 
 import dataclasses
 
-from distill.learning.text_continuation import ContinuationConfig, TextContinuer
+from distill.learning.augmentation_settings import ContinuationConfig, ReplacementConfig
+from distill.learning.text_continuation import TextContinuer
 from distill.learning.word_neighbours import WordNeighbours
-from distill.learning.word_replacement import ReplacementConfig, WordReplacer
+from distill.learning.word_replacement import WordReplacer
 from tfnlp import checkpoints, pipelines, text
 
 

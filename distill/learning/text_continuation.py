@@ -1,36 +1,15 @@
 """Augmentation of texts by continuations that a causal language model samples."""
 
-import dataclasses
 import re
 
 import numpy as np
 import tensorflow as tf
 
+from distill.learning.augmentation_settings import ContinuationConfig
 from tfnlp.models import check_vocabulary
 from tfnlp.text import Encoding, LengthBatches
 from tfnlp.training.run.inference import input_signature
 from tfnlp.utils.errors import InputError
-
-
-@dataclasses.dataclass(frozen=True)
-class ContinuationConfig:
-    """Settings of text continuation.
-
-    Args:
-        copies: the continuations of each text.
-        kept: the share of a text's words to keep, at least one word.
-        max_tokens: the most tokens to generate.
-        top_k: the tokens to sample from at each position.
-        temperature: divisor of the logits.
-        seed: of the draws, which depend only on it and on the text's number.
-    """
-
-    copies: int = 4
-    kept: float = 0.5
-    max_tokens: int = 32
-    top_k: int = 40
-    temperature: float = 1.0
-    seed: int = 0
 
 
 class TextContinuer:

@@ -4,12 +4,12 @@ Jiao et al. 2020 (TinyBERT), section 4 and algorithm 1; Wu et al. 2019 for the r
 masked language model.
 """
 
-import dataclasses
 import re
 
 import numpy as np
 import tensorflow as tf
 
+from distill.learning.augmentation_settings import ReplacementConfig
 from distill.learning.word_neighbours import pieces_within, whole_words
 from tfnlp.models import check_vocabulary
 from tfnlp.objectives import predict_at_positions
@@ -22,23 +22,6 @@ from tfnlp.utils.errors import InputError
 _WORD = re.compile(r"\w+")
 # Score that excludes a token from the candidates.
 _NEVER = -1e9
-
-
-@dataclasses.dataclass(frozen=True)
-class ReplacementConfig:
-    """Settings of word replacement; the defaults are the paper's.
-
-    Args:
-        probability: p_t, of replacing a word.
-        copies: N_a, the copies of each text.
-        candidates: K, the candidates for replacing a word.
-        seed: of the draws, which depend only on it and on the text's number.
-    """
-
-    probability: float = 0.4
-    copies: int = 20
-    candidates: int = 15
-    seed: int = 0
 
 
 class WordReplacer:

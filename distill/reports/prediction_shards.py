@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import hashlib
 import itertools
+import json
 import pathlib
 
 from distill import runtime
@@ -92,6 +93,7 @@ def predict_files(predictor, patterns, folder, shard_mb, map_shards=None):
         "shard_mb": shard_mb,
         "input": [[str(path), _content_hash(path)] for path in paths],
     }
+    made_from = json.loads(json.dumps(made_from))  # with lists for tuples, as a file has them
     make_folder(folder)
     if not (folder / SETTINGS).exists():
         write_json(folder / SETTINGS, made_from)

@@ -6,7 +6,8 @@ from absl import flags, logging
 
 import tfnlp
 from distill import compression
-from recipes.shell.command_line import group, hide, refuse_beside, refuse_without
+from recipes.flags import dataclass_flags
+from recipes.shell.command_line import group, refuse_beside, refuse_without
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -38,29 +39,9 @@ def define_distillation_flags():
 @group("Compression")
 def define_training_flags():
     """Define flags of sparsity, weight clustering and quantisation-aware training."""
-    flags.DEFINE_float(
-        "sparsity", None, "Share of zeros in the blocks' kernels at the end; none if not given.", 0
-    )
-    flags.DEFINE_string(
-        "sparsity_pattern",
-        None,
-        "Weights to prune: magnitude (the smallest; if not given), 2:4 (2 of each 4 inputs), or "
-        "blocks of inputs by outputs, such as 4x1.",
-    )
-    flags.DEFINE_integer(
-        "sparsity_begin_step", None, "Step after which pruning begins; 0 if not given.", 0
-    )
-    flags.DEFINE_integer(
-        "sparsity_end_step", None, "Step of the last pruning; half of all steps if not given.", 1
-    )
-    hide("sparsity_pattern", "sparsity_begin_step", "sparsity_end_step")
-    flags.DEFINE_integer(
-        "clusters",
-        None,
-        "Distinct values in each kernel of the blocks, for a file that compresses well; no "
-        "clustering if not given.",
-        2,
-    )
+    names = "sparsity", "pattern", "begin_step", "end_step"
+    dataclass_flags.define(compression.PruningConfig, **dict.fromkeys(names))
+    dataclass_flags.define(compression.ClusteringConfig, clusters=None)
     flags.DEFINE_bool(
         "quantization_aware",
         False,
@@ -106,15 +87,10 @@ def check_training_flags():
 def compressor():
     """Return a function of (model, steps) that makes a pruner or clusterer, or None."""
     if FLAGS.clusters is not None:
-        return compression.ClusteringConfig(FLAGS.clusters).clusterer
+        return dataclass_flags.read(compression.ClusteringConfig).clusterer
     if FLAGS.sparsity is None:
         return None
-    return compression.PruningConfig(
-        FLAGS.sparsity,
-        FLAGS.sparsity_pattern or "magnitude",
-        FLAGS.sparsity_begin_step or 0,
-        FLAGS.sparsity_end_step,
-    ).pruner
+    return dataclass_flags.read(compression.PruningConfig).pruner
 
 
 def with_fewer_parts(teacher, task, tokenizer, train):

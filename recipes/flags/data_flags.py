@@ -4,6 +4,7 @@ import itertools
 
 from absl import flags
 
+from recipes.flags import dataclass_flags
 from recipes.shell.command_line import group, refuse_without
 from recipes.shell.input_checks import named_files
 from tfnlp import checkpoints, corpora, pipelines, text
@@ -34,43 +35,23 @@ def define_further_dev_flag():
     )
 
 
-def define_document_flags(documents, default=None):
-    """Define the flags that split unlabelled files into documents.
+def define_document_flags(documents, *names):
+    """Define the flags that split unlabelled files into documents, with --documents' default.
 
     Args:
-        documents: the default of --documents; None if `default` describes it.
-        default: a description of the default.
+        documents: the default of --documents.
+        names: of further fields of `CorpusSettings`.
     """
-    ending = f"; {default}" if default else ""
-    flags.DEFINE_enum(
-        "documents",
-        documents,
-        ["blank_lines", "lines", "files"],
-        "Separator of documents in plain text: blank lines, lines (each line is a document) or "
-        f"files (each file is one){ending}.",
-    )
-    flags.DEFINE_string(
-        "text_column", "sentence", "Column of the text in tables; in JSON also a path."
-    )
-
-
-def define_sentence_flag():
-    """Define --sentences, the separator of sentences."""
-    flags.DEFINE_enum(
-        "sentences",
-        "split",
-        ["split", "lines"],
-        "Separator of sentences: rules for English and Korean (split), or lines. A sentence never "
-        "spans lines.",
-    )
+    names = ("documents", "text_column", *names)
+    dataclass_flags.define(corpora.CorpusSettings, *names, documents=documents)
 
 
 @group("Data")
 def define_column_flags(default=None):
     """Define the flags of the columns of texts and second texts, with --text_column's default."""
-    ending = "" if default else "; that of the task's recipe if not given"
-    flags.DEFINE_string("text_column", default, f"Column of the text{ending}.")
-    flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
+    dataclass_flags.define(pipelines.Columns, "pair", text=default)
+    if default:
+        FLAGS["text_column"].help = "Column of the text."
 
 
 def read_splits(read):

@@ -68,23 +68,12 @@ def define_student_flags(num_layers, method):
         "given.",
     )
     flags.DEFINE_string(
-        "size", None, "Size by name, such as tinybert_4l_312, which the next four flags change."
-    )
-    flags.DEFINE_integer(
-        "num_layers", num_layers, "Encoder blocks of the student; of a recurrent network 2.", 1
-    )
-    flags.DEFINE_integer("hidden_dim", None, "Its width; the teacher's if not given.", 1)
-    flags.DEFINE_integer(
-        "num_heads", None, "Its attention heads; a number that suits its width if not given.", 1
-    )
-    flags.DEFINE_integer(
-        "intermediate_dim",
+        "size",
         None,
-        "Inner width of its feed-forward networks; if not given in the teacher's proportion to "
-        "its width.",
-        1,
+        "Size by name, such as tinybert_4l_312, which the next four flags change; if not given "
+        "the teacher's width and proportions (inner width, size of a head), 2 recurrent layers.",
     )
-    model_flags.define_direction_flag()
+    model_flags.define_size_flags(num_layers)
     model_flags.define_pooling_flags()
     flags.DEFINE_enum(
         "method",

@@ -5,7 +5,7 @@ from absl import flags
 from recipes.flags import dataclass_flags
 from recipes.shell.command_line import group, no_effect
 from tfnlp import generation
-from tfnlp.generation.generation_settings import Beam, Greedy, Sample
+from tfnlp.generation.generation_settings import Beam, Constraints, Greedy, Sample
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -39,14 +39,9 @@ def define_search_flags(search):
 @group("Constraints")
 def define_constraint_flags():
     """Define the flags of required and forbidden tokens."""
-    flags.DEFINE_float(
-        "repetition_penalty", 1.0, "Divisor of the scores of repeated tokens; 1: none."
-    )
-    flags.DEFINE_integer(
-        "no_repeat_ngram_size", 0, "Length of sequences that may not repeat; 0: none."
-    )
+    names = "repetition_penalty", "no_repeat_ngram_size", "min_new_tokens"
+    dataclass_flags.define(Constraints, *names)
     flags.DEFINE_multi_string("forbid", [], "A word or phrase that may not be generated.")
-    flags.DEFINE_integer("min_new_tokens", 0, "Fewest tokens of a text.")
     flags.DEFINE_string("forced_first", None, "First token of each text.")
     flags.DEFINE_string("forced_last", None, "Last token of texts that reach --max_new_tokens.")
 
@@ -93,10 +88,5 @@ def constraints_of_flags(tokenizer, forced_last=None):
             forced[name] = tokenizer.token_id(token)
             if forced[name] is None:
                 raise InputError(f"{name}={token!r} is none of the tokenizer's tokens.")
-    return generation.Constraints(
-        FLAGS.repetition_penalty,
-        FLAGS.no_repeat_ngram_size,
-        generation.forbidden_ids(tokenizer, FLAGS.forbid),
-        FLAGS.min_new_tokens,
-        **forced,
-    )
+    forbidden = generation.forbidden_ids(tokenizer, FLAGS.forbid)
+    return dataclass_flags.read(Constraints, forbidden=forbidden, **forced)

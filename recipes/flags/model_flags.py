@@ -6,7 +6,8 @@ import pathlib
 from absl import flags, logging
 
 import tfnlp
-from recipes.shell.command_line import group, hide, refuse_beside
+from recipes.flags import dataclass_flags
+from recipes.shell.command_line import group, refuse_beside
 from tfnlp import baselines, checkpoints, configs, knowledge, text, training
 from tfnlp.utils.errors import InputError
 
@@ -50,22 +51,10 @@ def define_scratch_flags():
         "size",
         None,
         "Size by name, such as deberta_v3_small, which the next four flags change; if not given 4 "
-        "layers of width 256 with 4 heads, or 2 layers of a recurrent network (rnn, lstm, gru).",
+        "layers of width 256 with 4 heads, inner width 4 * --hidden_dim; 2 of an rnn, lstm, gru.",
     )
-    flags.DEFINE_integer("num_layers", None, "Encoder blocks, or recurrent layers.", 1)
-    flags.DEFINE_integer("hidden_dim", None, "Model width.", 1)
-    flags.DEFINE_integer("num_heads", None, "Attention heads.", 1)
-    flags.DEFINE_integer(
-        "intermediate_dim",
-        None,
-        "Inner width of the feed-forward networks; with --hidden_dim four times that if not "
-        "given.",
-        1,
-    )
-    define_direction_flag()
-    flags.DEFINE_integer(
-        "predicted_words", None, "Words that an ELMo predicts; the 8000 commonest if not given.", 6
-    )
+    define_size_flags()
+    dataclass_flags.define(configs.ElmoConfig, predicted_words=None)
     flags.DEFINE_string(
         "tokenizer_dir",
         None,
@@ -84,29 +73,20 @@ def define_scratch_flags():
     flags.DEFINE_string(
         "vocabulary_text", None, "File of further texts to train the tokenizer on."
     )
-    hide("predicted_words")
 
 
-def define_direction_flag():
-    """Define the flag of the directions of a recurrent network."""
-    flags.DEFINE_bool("bidirectional", None, "Read texts from both ends with a recurrent network.")
-    hide("bidirectional")
+def define_size_flags(num_layers=None):
+    """Define the flags of sizes that many families have."""
+    sizes = dict.fromkeys(("hidden_dim", "num_heads", "intermediate_dim"))
+    dataclass_flags.define(configs.TextConfig, num_layers=num_layers, **sizes)
+    dataclass_flags.define(configs.RecurrentConfig, bidirectional=None)
 
 
 @group("Model from scratch")
 def define_pooling_flags():
     """Define the flags of a textcnn and a bag, which only a task trains."""
-    flags.DEFINE_enum(
-        "channels",
-        None,
-        list(configs.CHANNELS),
-        "Word vectors of a textcnn: trained (non_static), kept as they start (static), or both "
-        "(multichannel); non_static if not given.",
-    )
-    flags.DEFINE_integer(
-        "word_ngrams", None, "Longest n-gram of tokens in a bag; 1 if not given.", 1
-    )
-    hide("channels", "word_ngrams")
+    dataclass_flags.define(configs.TextCnnConfig, channels=None)
+    dataclass_flags.define(configs.BagConfig, word_ngrams=None)
 
 
 @group("Model from scratch")

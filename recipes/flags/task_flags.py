@@ -2,10 +2,12 @@
 
 from absl import flags, logging
 
+from recipes.flags import dataclass_flags
 from recipes.flags.data_flags import define_split_flags, read_splits
 from recipes.shell.command_line import flag_text, group, hide, refuse_beside, refuse_without
 from tfnlp import tasks, text
 from tfnlp.tasks import classification, multi_label
+from tfnlp.tasks.answerer_settings import AnswererSettings
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -81,13 +83,7 @@ def define_baseline_flag():
 @group("Task")
 def define_answerer_flags():
     """Define the flags of question answering."""
-    flags.DEFINE_integer("stride", 64, "Tokens that a window shares with the one before.", 0)
-    flags.DEFINE_integer(
-        "max_question_length", 64, "Longest question in tokens; the rest is cut.", 1
-    )
-    flags.DEFINE_bool(
-        "null_answers", False, "Allow questions without an answer in the text (SQuAD 2.0)."
-    )
+    dataclass_flags.define(AnswererSettings)
     flags.DEFINE_integer("n_best", 5, "Answers to write for each question.", 1)
 
 

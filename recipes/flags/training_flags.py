@@ -35,13 +35,19 @@ def define_training_flags(
     define_memory_flags()
 
 
-@group("Training")
-def define_run_flags(epochs):
-    """Define the flags of any run: its folder, epochs, seed, strategy and precision."""
+def define_folder_flags():
+    """Define the flags of a run's folder."""
     flags.DEFINE_string(
         "output_dir", None, "Folder of the run; the same command resumes a killed run."
     )
     flags.DEFINE_bool("overwrite", False, "Delete the run in the folder and start anew.")
+    flags.mark_flag_as_required("output_dir")
+
+
+@group("Training")
+def define_run_flags(epochs):
+    """Define the flags of any run: its folder, epochs, seed, strategy and precision."""
+    define_folder_flags()
     names = "epochs", "max_steps", "patience", "seed", "checkpoint_steps", "keep_every"
     names += "keep_best", "log_steps"
     dataclass_flags.define(TrainingConfig, *names, epochs=epochs)
@@ -56,19 +62,6 @@ def define_run_flags(epochs):
         "float32",
         ["float32", "mixed_bfloat16", "mixed_float16"],
         "Keras dtype policy of the training.",
-    )
-    flags.mark_flag_as_required("output_dir")
-
-
-@group("Training")
-def define_on_nan_flag():
-    """Define --on_nan, the handling of a step whose loss is not finite."""
-    flags.DEFINE_enum(
-        "on_nan",
-        "stop",
-        ["stop", "skip"],
-        "Whether a batch whose loss is not finite, or explodes, stops the training or is skipped. "
-        "In either case it changes no weight.",
     )
 
 
@@ -108,8 +101,11 @@ def define_memory_flags():
     dataclass_flags.define(TrainingConfig, *names)
 
 
-def training_config():
+def training_config(kind=TrainingConfig):
     """Return the `TrainingConfig` of the flags, among them those that --recipe sets.
+
+    Args:
+        kind: its class.
 
     Raises:
         InputError: if flags contradict each other, or have no effect.
@@ -123,7 +119,7 @@ def training_config():
     for name, schedule in _OF_SCHEDULES.items():
         if FLAGS[name].present and FLAGS.schedule != schedule:
             raise no_effect(name, f"on schedule={FLAGS.schedule}", f"give schedule={schedule}")
-    return dataclass_flags.read(TrainingConfig)
+    return dataclass_flags.read(kind)
 
 
 def _set_published(published):
@@ -133,17 +129,20 @@ def _set_published(published):
             FLAGS[name].value = value
 
 
-def start_run():
+def start_run(kind=TrainingConfig):
     """Load TensorFlow, and set the seed and the precision of the flags.
 
+    Args:
+        kind: class of the config.
+
     Returns:
-        The `TrainingConfig` and the `RunFolder` of the flags.
+        The config and the `RunFolder` of the flags.
 
     Raises:
         InputError: for --strategy=multi_worker without a cluster in TF_CONFIG, or if the folder
             cannot be written or does not belong to this run.
     """
-    config = training_config()
+    config = training_config(kind)
     if "recipe" in FLAGS and FLAGS.recipe:
         published = _published[FLAGS.recipe]
         changed = [name for name in published.settings if FLAGS[name].present]

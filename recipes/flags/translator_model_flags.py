@@ -1,7 +1,5 @@
 """Initial model of a translator's training: loaded, a teacher's student, or from scratch."""
 
-import dataclasses
-
 from absl import flags, logging
 
 import tfnlp
@@ -11,54 +9,36 @@ from recipes.flags import dataclass_flags
 from recipes.flags.model_flags import find_tokenizer
 from recipes.shell.command_line import group, refuse_beside, refuse_without
 from tfnlp import checkpoints, configs, generation, text
-from tfnlp.utils.settings import setting
 
 FLAGS = flags.FLAGS
 
 
-@dataclasses.dataclass(frozen=True)
-class Transformer:
-    """Sizes of a Transformer from scratch."""
-
-    num_layers: int = setting(4, "Layers of the encoder.", low=1)
-    num_decoder_layers: int | None = setting(
-        None, "Layers of the decoder; those of the encoder if not given.", low=1
-    )
-    hidden_dim: int = setting(128, "Width.", low=1)
-    num_heads: int = setting(4, "Attention heads.", low=1)
-    intermediate_dim: int | None = setting(
-        None,
-        "Inner width of the feed-forward networks; four times --hidden_dim if not given.",
-        low=1,
-    )
-    dropout: float = setting(0.3, "Dropout rate.", low=0, high=1)
-    norm_first: bool = setting(
-        True, "Normalise before each sub-layer, not after it as in the paper."
-    )
-
-
-@dataclasses.dataclass(frozen=True)
-class Recurrent:
-    """Sizes of a recurrent translator from scratch."""
-
-    cell: str = setting("gru", "Cell.", choices=("gru", "lstm", "rnn"))
-    num_layers: int = setting(1, "Layers of the encoder.", low=1)
-    hidden_dim: int = setting(256, "Width.", low=1)
-    dropout: float = setting(0.3, "Dropout rate.", low=0, high=1)
-    attention: str = setting(
-        "general",
-        "Attention scores (Luong et al. 2015, eq. 8). none: the decoder only starts from the "
-        "encoder's last state.",
-        choices=("general", "dot", "concat", "none"),
-    )
-    input_feeding: bool = setting(True, "Feed the attention vector to the decoder.")
-    bidirectional: bool = setting(True, "Read from both ends in the encoder.")
-    reverse_source: bool = setting(
-        False, "Read the source backwards in an encoder of one direction."
-    )
-
-
-FAMILIES = {"transformer": Transformer, "recurrent": Recurrent}
+FAMILIES = {
+    "transformer": configs.TransformerConfig,
+    "recurrent": configs.RecurrentTranslatorConfig,
+}
+# Sizes of a model from scratch.
+SIZES = {
+    "transformer": {
+        "num_layers": 4,
+        "num_decoder_layers": None,
+        "hidden_dim": 128,
+        "num_heads": 4,
+        "intermediate_dim": None,
+        "dropout": 0.3,
+        "norm_first": True,
+    },
+    "recurrent": {
+        "cell": "gru",
+        "num_layers": 1,
+        "hidden_dim": 256,
+        "dropout": 0.3,
+        "attention": "general",
+        "input_feeding": True,
+        "bidirectional": True,
+        "reverse_source": False,
+    },
+}
 # The families whose special tokens the trained tokenizers use. Both keep case.
 TOKENIZERS = {"bpe": "roberta", "unigram": "marian"}
 VOCABULARY_SIZE = 8000
@@ -92,9 +72,12 @@ def define_model_flags():
 def define_scratch_flags():
     """Define the flags of a model that starts from random weights."""
     flags.DEFINE_enum(
-        "family", None, list(FAMILIES), "Family of the model; transformer if not given."
+        "family",
+        None,
+        list(FAMILIES),
+        "Family of the model; transformer if not given, of an inner width of 4 * --hidden_dim.",
     )
-    dataclass_flags.define_choice(FAMILIES)
+    dataclass_flags.define_choice(FAMILIES, SIZES)
     flags.DEFINE_string(
         "tokenizer_dir",
         None,
@@ -114,7 +97,7 @@ def check_flags():
     if FLAGS.model_dir:
         refuse_beside(["teacher_dir"], f"model_dir={FLAGS.model_dir}")
     refuse_without(["layer_map"], "teacher_dir")
-    sizes = {field.name for config in FAMILIES.values() for field in dataclasses.fields(config)}
+    sizes = set().union(*SIZES.values())
     tokenizer = ("tokenizer_dir", "tokenizer", "vocabulary_size")
     for start, kept in (
         ("model_dir", set()),
@@ -125,9 +108,9 @@ def check_flags():
             refuse_beside(sorted({"family", *tokenizer, *sizes - kept}), place)
             break
     else:
-        family = FAMILIES[FLAGS.family or "transformer"]
-        where = f"with family={FLAGS.family or 'transformer'}"
-        dataclass_flags.refuse_others(family, FAMILIES.values(), where)
+        family = FLAGS.family or "transformer"
+        where = f"with family={family}"
+        dataclass_flags.refuse_others(SIZES[family], SIZES.values(), where)
         if FLAGS.attention == "none":
             refuse_beside(["input_feeding"], "attention=none, which has nothing to feed")
         scratch_config()
@@ -161,12 +144,10 @@ def make_model(texts):
 def scratch_config(**tokens):
     """Return the config of the flags; `tokens` are its vocabulary size and special ids."""
     family = FLAGS.family or "transformer"
-    fields = tokens | vars(dataclass_flags.read(FAMILIES[family]))
+    fields = SIZES[family] | dataclass_flags.given(FAMILIES[family]) | tokens
     if family == "transformer":
         fields["intermediate_dim"] = fields["intermediate_dim"] or 4 * fields["hidden_dim"]
-        return configs.TransformerConfig(**fields, max_length=FLAGS.max_length)
-    fields["attention"] = None if fields["attention"] == "none" else fields["attention"]
-    return configs.RecurrentTranslatorConfig(**fields)
+    return FAMILIES[family](**fields)
 
 
 def _learn_tokenizer(texts):

@@ -1,7 +1,7 @@
 """Command line of the recipes: --help by groups of flags, and errors in one sentence."""
 
+import contextlib
 import difflib
-import functools
 import math
 import re
 import shutil
@@ -18,20 +18,13 @@ _titles = {}
 _hidden = set()
 
 
+@contextlib.contextmanager
 def group(title):
-    """Decorate a function that defines flags, so that `--help` lists them under `title`."""
-
-    def decorate(define):
-        @functools.wraps(define)
-        def defining(*args, **kwargs):
-            before = set(FLAGS)
-            define(*args, **kwargs)
-            for name in set(FLAGS) - before:
-                _titles.setdefault(name, title)
-
-        return defining
-
-    return decorate
+    """Title the flags in `--help` that are defined in the context or by the decorated function."""
+    before = set(FLAGS)
+    yield
+    for name in set(FLAGS) - before:
+        _titles.setdefault(name, title)
 
 
 def hide(*names):

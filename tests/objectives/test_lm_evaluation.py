@@ -15,6 +15,7 @@ from tfnlp.models import (
     build_model,
 )
 from tfnlp.objectives.batches.masking import MaskedBatches, Masking
+from tfnlp.objectives.evaluation_settings import LmEvaluation
 from tfnlp.objectives.lm_evaluation import (
     TextStream,
     check_evaluation,
@@ -106,7 +107,9 @@ def test_perplexity_is_that_of_each_token_by_itself(stride, characters, stream):
     for start, end, first in sliding_windows(len(ids) - 1, 10, stride or 10):
         log_probs = tf.nn.log_softmax(model(inputs_of(ids[start:end]))["logits"])[0].numpy()
         total += sum(log_probs[i - start, ids[i + 1]] for i in range(first, end))
-    (found,) = evaluate_causal_lm(model, characters, TEXTS, stride=stride, batch_size=3)
+    (found,) = evaluate_causal_lm(
+        model, characters, TEXTS, LmEvaluation(stride=stride, batch_size=3)
+    )
     assert found["tokens"] == len(ids) - 1 and found["texts"] == 5
     assert found["cross_entropy"] == pytest.approx(-total / (len(ids) - 1), abs=1e-5)
     assert found["perplexity"] == pytest.approx(math.exp(found["cross_entropy"]))
@@ -122,12 +125,12 @@ def test_memory_reads_the_whole_stream(characters, stream):
     whole = model(inputs_of(ids[:-1]))["logits"][0].numpy()
     expected = -np.take_along_axis(whole, ids[1:, None], 1).mean()
     given = (model, characters, TEXTS)
-    found = evaluate_causal_lm(*given, ["5", "100"], max_length=7, batch_size=1)
+    found = evaluate_causal_lm(*given, LmEvaluation(7, None, (5, 100), batch_size=1))
     assert [f["memory_length"] for f in found] == [5, 100]
     some, all_ = (f["cross_entropy"] for f in found)
     assert all_ == pytest.approx(expected, abs=1e-5) and abs(some - expected) > 1e-3
     # Its own memory where none is named; lanes begin without one.
-    (found,) = evaluate_causal_lm(*given, max_length=7, batch_size=4)
+    (found,) = evaluate_causal_lm(*given, LmEvaluation(7, batch_size=4))
     assert found["memory_length"] == 100
     size = math.ceil((len(ids) - 1) / 4)
     total = 0.0
@@ -141,12 +144,13 @@ def test_memory_reads_the_whole_stream(characters, stream):
 def test_unsuitable_models_and_options_are_refused(characters):
     gpt2 = build_model(Gpt2Config(vocabulary_size=257, max_length=10, **SIZES), "causal_lm")
     with pytest.raises(InputError, match="has no effect on the family gpt2, which has no"):
-        evaluate_causal_lm(gpt2, characters, TEXTS, ["4"])
+        evaluate_causal_lm(gpt2, characters, TEXTS, LmEvaluation(memory_lengths=(4,)))
     with pytest.raises(InputError, match="max_length=11 is above the model's 10 positions"):
-        evaluate_causal_lm(gpt2, characters, TEXTS, max_length=11)
+        evaluate_causal_lm(gpt2, characters, TEXTS, LmEvaluation(11))
     config = TransformerXLConfig(**SIZES, vocabulary_size=257, cutoffs=(), memory_length=8)
     with pytest.raises(InputError, match="stride=3 has no effect with a memory, as no token"):
-        evaluate_causal_lm(build_model(config, "causal_lm"), characters, TEXTS, stride=3)
+        model = build_model(config, "causal_lm")
+        evaluate_causal_lm(model, characters, TEXTS, LmEvaluation(stride=3))
 
 
 @pytest.fixture(scope="module")
@@ -213,17 +217,18 @@ def test_masked_accuracy_counts_hidden_tokens(bert):
     )
     labels = np.concatenate([labels[labels != -100] for _, labels in batches.epoch()])
     assert found["masked_accuracy"] == pytest.approx((labels == letter).mean())
-    (row,) = evaluate_masked_lm(model, *given, None, 0.5, False, 32, 1)
+    settings = LmEvaluation(masked_share=0.5, pseudo_perplexity=False, batch_size=32, seed=1)
+    (row,) = evaluate_masked_lm(model, *given, settings)
     assert row == {"texts": 100} | whole
 
 
 def test_unsuitable_options_are_refused():
     with pytest.raises(InputError, match="has the head None, of which there is no perplexity"):
-        check_evaluation(None)
+        check_evaluation(None, LmEvaluation())
     with pytest.raises(InputError, match="stride=3 has no effect on a masked language model"):
-        check_evaluation("masked_lm", stride=3)
-    with pytest.raises(InputError, match="memory_lengths='x' must be whole numbers of at least 0"):
-        check_evaluation("causal_lm", ["4", "x"])
+        check_evaluation("masked_lm", LmEvaluation(stride=3))
+    with pytest.raises(InputError, match="memory_lengths=-1 must be at least 0"):
+        LmEvaluation(memory_lengths=(4, -1))
 
 
 def test_a_table_has_a_line_for_each_memory():

@@ -13,6 +13,7 @@ from tests.objectives.batches.test_token_stream import Tokens
 from tests.objectives.test_causal_lm import rows
 from tfnlp.models import RecurrentConfig, build_model
 from tfnlp.objectives import CausalLM, Corpus
+from tfnlp.objectives.evaluation_settings import LmEvaluation
 from tfnlp.objectives.lm_evaluation import TextStream, evaluate_causal_lm, perplexity
 from tfnlp.utils.errors import InputError
 
@@ -97,10 +98,10 @@ def test_texts_are_scored_with_the_state_of_earlier_ones():
     both = RecurrentConfig(bidirectional=True, **SIZES)
     with pytest.raises(InputError, match="does not fit the family 'recurrent'"):
         CausalLM().check(both, tokenizer)
-    for given in ({"memory_lengths": [2]}, {"stride": 3}):
+    for given in ({"memory_lengths": (2,)}, {"stride": 3}):
         (name,) = given
         with pytest.raises(InputError, match=f"{name}=.* has no effect on a recurrent network"):
-            evaluate_causal_lm(model, tokenizer, ["a"], **given)
+            evaluate_causal_lm(model, tokenizer, ["a"], LmEvaluation(**given))
 
 
 @pytest.mark.parametrize("precision", ["float32", "mixed_float16"])

@@ -21,7 +21,10 @@ def test_texts_are_printed_or_written(run, language_model, tmp_path):
 
 def test_bad_input_is_one_sentence(run, language_model):
     for given, message in (
-        (["--text=a", "--search=beam", "--beams=0"], "--beams=0 must be at least 1"),
+        (
+            ["--text=a", "--search=beam", "--beams=0"],
+            "--beams=0 must be a whole number, 1 or more",
+        ),
         (["--text=a", "--search=sample", "--top_p=0"], "--top_p=0.0 must be above 0"),
         (["--text=a", "--top_p=0.5"], "--top_p=0.5 has no effect with --search=greedy"),
         (["--text=" + "a " * 60], "are more than the model's 40 positions"),

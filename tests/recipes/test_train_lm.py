@@ -74,7 +74,7 @@ def test_refusals(corpus, tmp_path):
     start = [f"--corpus={corpus}", f"--output_dir={tmp_path}/run"]
     cases = {
         "--tokenizer=bpe --tokenizer_dir=x": "--tokenizer=bpe has no effect beside",
-        "--cell=bert": "--cell=bert must be one of lstm, gru or rnn",
+        "--cell=bert": "--cell=bert must be one of rnn, lstm or gru",
         "--dropout=2": "--dropout=2 must be",
     }
     check_refusals("train_lm", start, cases)

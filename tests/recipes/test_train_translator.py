@@ -147,7 +147,7 @@ def test_flags_that_do_not_go_together_are_one_sentence(data):
     }
     check_refusals("train_translator", start, cases)
     cases = {
-        "--beams=0": "--beams=0 must be at least 1",
+        "--beams=0": "--beams=0 must be a whole number, 1 or more",
         "--beams=2 --n_best=3": "--n_best=3 is more than --beams=2, the texts that there are",
         "--search=greedy --n_best=2": "--n_best=2 has no effect with --search=greedy",
         "--top_p=0.5": "--top_p=0.5 has no effect with --search=beam",

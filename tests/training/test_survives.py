@@ -16,11 +16,11 @@ from tfnlp.functional.weighted_losses import weighted_mean
 from tfnlp.models import BertConfig, build_model
 from tfnlp.objectives import Corpus, MaskedLM, Objective, Segments, SpecialTokenTemplate
 from tfnlp.text import LengthBatches
-from tfnlp.training import RunFolder, Splits, TrainingConfig
+from tfnlp.training import PretrainingConfig, RunFolder, Splits
 from tfnlp.training.experiments.pretraining import FixedStepEpochs, Pretraining
 from tfnlp.utils.errors import InputError
 
-CONFIG = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_steps=2)
+CONFIG = PretrainingConfig(epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_steps=2)
 # What a batch's padding mask is multiplied with, and the loss then.
 NAN, HUGE = 3, 2
 
@@ -89,7 +89,7 @@ def make_batches(tokenizer, bad):
     return Copy().batches(make_corpus(tokenizer, bad), tokenizer, 4, 8)
 
 
-def train(folder, tokenizer, bad=None, config=CONFIG, stop_after=None, steps=None, **options):
+def train(folder, tokenizer, bad=None, config=CONFIG, stop_after=None):
     """The weights after a training of 7 steps an epoch, and the run's folder."""
     keras.utils.set_random_seed(0)
     model = build_model(
@@ -113,8 +113,6 @@ def train(folder, tokenizer, bad=None, config=CONFIG, stop_after=None, steps=Non
             Splits(*corpora, max_length=8),
             config=config,
             run=run,
-            steps_per_epoch=steps,
-            **options,
         ).run_all()
     return model.get_weights(), run
 
@@ -156,12 +154,12 @@ def test_an_error_of_the_data_is_one_sentence(tmp_path, tokenizer, whole):
 
 def test_a_kill_within_epochs_of_a_number_of_steps(tmp_path, tokenizer, whole):
     """Two epochs of 7 steps are fourteen, or three of 5 less one, whatever a pass has."""
-    config = dataclasses.replace(CONFIG, epochs=3)
-    rounds, run = train(tmp_path / "whole", tokenizer, config=config, steps=5)
+    config = dataclasses.replace(CONFIG, epochs=3, steps_per_epoch=5)
+    rounds, run = train(tmp_path / "whole", tokenizer, config=config)
     assert len(run.metrics()) == 3
     with pytest.raises(KILLS):
-        train(tmp_path / "broken", tokenizer, config=config, steps=5, stop_after=9)
-    resumed, _ = train(tmp_path / "broken", tokenizer, config=config, steps=5)
+        train(tmp_path / "broken", tokenizer, config=config, stop_after=9)
+    resumed, _ = train(tmp_path / "broken", tokenizer, config=config)
     assert_same_weights(rounds, resumed)
     batches = make_batches(tokenizer, {})
     passes = [labels for e in range(3) for _, labels in batches.epoch(e)]

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from tfnlp import families
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import Settings, setting
 
 # The prediction of each head.
 HEADS = {
@@ -144,15 +145,13 @@ class BaseConfig:
 
 
 @dataclasses.dataclass(frozen=True)
-class TextConfig(BaseConfig):
+class TextConfig(Settings, BaseConfig):
     """Sizes and rates that every family has.
 
     Args:
         vocabulary_size: V, the number of tokens.
-        num_layers: the number of blocks.
-        num_heads: N; must divide `hidden_dim` where there is no `head_dim`.
-        hidden_dim: D, the model width.
-        intermediate_dim: F, the inner width of the feed-forward networks.
+        num_layers, num_heads, hidden_dim, intermediate_dim: L, N, D and F. N must divide D where
+            there is no `head_dim`.
         activation: of the feed-forward networks; "gelu" is exact.
         dropout: applied to embeddings and sub-layer outputs in training.
         attention_dropout: applied to attention weights in training.
@@ -169,12 +168,12 @@ class TextConfig(BaseConfig):
     """
 
     vocabulary_size: int = 30522
-    num_layers: int = 12
-    num_heads: int = 12
-    hidden_dim: int = 768
-    intermediate_dim: int = 3072
+    num_layers: int = setting(12, "Encoder blocks, or recurrent layers.", low=1)
+    num_heads: int = setting(12, "Attention heads.", low=1)
+    hidden_dim: int = setting(768, "Model width.", low=1)
+    intermediate_dim: int = setting(3072, "Inner width of the feed-forward networks.", low=1)
     activation: str = "gelu"
-    dropout: float = 0.1
+    dropout: float = setting(0.1, "Dropout rate.", low=0, high=1)
     attention_dropout: float = 0.1
     classifier_dropout: float | None = None
     max_length: int | None = 512
@@ -189,6 +188,7 @@ class TextConfig(BaseConfig):
     dropout_after: ClassVar[tuple] = ("attention", "feed_forward")
 
     def __post_init__(self):
+        super().__post_init__()
         if self.head_dim is None:
             self.check_divides("num_heads", "hidden_dim")
         elif not self.any_head_dim or self.head_dim < 1:

@@ -9,10 +9,11 @@ from typing import ClassVar
 from tfnlp.configs.base_config import BaseConfig, Pooling
 from tfnlp.configs.recurrent_config import RecurrentConfig
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import Settings, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class ElmoConfig(BaseConfig):
+class ElmoConfig(Settings, BaseConfig):
     """The sizes and rates of an ELMo, and of the network that reads its states for a task.
 
     Args:
@@ -38,7 +39,9 @@ class ElmoConfig(BaseConfig):
     """
 
     vocabulary_size: int = 100000
-    predicted_words: int = 8000
+    predicted_words: int = setting(
+        8000, "Words that an ELMo predicts, the commonest; 8000 if not given.", low=6, rare=True
+    )
     num_layers: int = 2
     hidden_dim: int = 256
     intermediate_dim: int = 1024
@@ -60,6 +63,7 @@ class ElmoConfig(BaseConfig):
     pooling: ClassVar[Pooling] = Pooling("ends", None)
 
     def __post_init__(self):
+        super().__post_init__()
         if self.hidden_dim % 2:
             raise InputError(
                 f"hidden_dim={self.hidden_dim} must be even: each direction has half of it."

@@ -40,8 +40,7 @@ class RecurrentConfig(RecurrentBase):
 
     Args:
         vocabulary_size: V, the number of tokens.
-        cell: "rnn", "lstm" or "gru".
-        num_layers: the number of layers.
+        cell, num_layers: as in the help of their fields.
         hidden_dim: D, the width of the states; of two directions each has half.
         dropout: applied to embeddings and to each layer's output in training, not from one
             position to the next.
@@ -60,15 +59,21 @@ class RecurrentConfig(RecurrentBase):
     """
 
     vocabulary_size: int = 30522
-    cell: str = setting("lstm", "Kind of cell.", choices=CELLS)
-    num_layers: int = 2
-    hidden_dim: int = 256
-    dropout: float = 0.1
+    cell: str = setting("lstm", "Cell of the network.", choices=CELLS)
+    num_layers: int = setting(2, "Layers of the network.", low=1)
+    hidden_dim: int = setting(256, "Width of embeddings and states.", low=1)
+    dropout: float = setting(
+        0.1, "Dropout rate of embeddings and of each layer's output.", low=0, high=1
+    )
     classifier_dropout: float | None = None
-    bidirectional: bool = False
+    bidirectional: bool = setting(
+        False, "Read texts from both ends with a recurrent network.", rare=True
+    )
     initializer_range: float = 0.05
     pad_token_id: int = 0
-    tie_embeddings: bool = True
+    tie_embeddings: bool = setting(
+        True, "Share the weights of the output layer and the embeddings."
+    )
     output_bias: bool = True
 
     @property
@@ -108,13 +113,10 @@ class RecurrentTranslatorConfig(RecurrentBase):
 
     Args:
         vocabulary_size: V, the number of tokens, of source and target alike.
-        cell: "rnn", "lstm" or "gru".
-        num_layers: the layers of the encoder, and of the decoder.
+        cell, num_layers: as in the help of their fields.
         hidden_dim: D, the width of the states; of two directions each has half.
         dropout: applied to embeddings and to each layer's output in training.
-        attention: the score of the decoder's states with the encoder's: "dot", "general" or
-            "concat" (`ScoreAttention`); None for no attention, where the encoder's last state
-            alone reaches the decoder.
+        attention: the score of `ScoreAttention`; None for no attention.
         input_feeding: whether each target token is read beside the attentional output of the
             token before (Luong et al., section 3.3); without attention no effect.
         bidirectional: whether the encoder reads from both ends (Bahdanau et al., section 3.2); the
@@ -135,14 +137,21 @@ class RecurrentTranslatorConfig(RecurrentBase):
     """
 
     vocabulary_size: int = 8000
-    cell: str = setting("lstm", "Kind of cell.", choices=CELLS)
-    num_layers: int = 2
-    hidden_dim: int = 256
-    dropout: float = 0.2
-    attention: str | None = setting("general", "Score of the attention.", choices=SCORES)
-    input_feeding: bool = True
-    bidirectional: bool = True
-    reverse_source: bool = False
+    cell: str = setting("lstm", "Cell.", choices=CELLS)
+    num_layers: int = setting(2, "Layers of the encoder, and of the decoder.", low=1)
+    hidden_dim: int = setting(256, "Width.", low=1)
+    dropout: float = setting(0.2, "Dropout rate.", low=0, high=1)
+    attention: str | None = setting(
+        "general",
+        "Attention scores (Luong et al. 2015, eq. 8). none: the decoder only starts from the "
+        "encoder's last state.",
+        choices=SCORES,
+    )
+    input_feeding: bool = setting(True, "Feed the attention vector to the decoder.")
+    bidirectional: bool = setting(True, "Read from both ends in the encoder.")
+    reverse_source: bool = setting(
+        False, "Read the source backwards in an encoder of one direction."
+    )
     share_embeddings: bool = True
     tie_embeddings: bool = True
     initializer_range: float = 0.05

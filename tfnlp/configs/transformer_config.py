@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from tfnlp.configs.base_config import TextConfig
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,8 +17,7 @@ class TransformerConfig(TextConfig):
 
     Args:
         vocabulary_size: V, of the encoder, and of the decoder where they share their table.
-        num_layers: the number of the encoder's blocks.
-        num_heads, intermediate_dim: of the encoder.
+        num_layers, num_heads, intermediate_dim: of the encoder.
         num_decoder_layers, num_decoder_heads, decoder_intermediate_dim: of the decoder; those of
             the encoder if None.
         activation_dropout: applied in the feed-forward networks in training.
@@ -48,11 +48,15 @@ class TransformerConfig(TextConfig):
     num_segments: int = 0
     layer_norm_epsilon: float = 1e-5
     initializer_range: float | None = None
-    num_decoder_layers: int | None = None
+    num_decoder_layers: int | None = setting(
+        None, "Layers of the decoder; those of the encoder if not given.", low=1
+    )
     num_decoder_heads: int | None = None
     decoder_intermediate_dim: int | None = None
     activation_dropout: float = 0.0
-    norm_first: bool = False
+    norm_first: bool = setting(
+        False, "Normalise before each sub-layer, not after it as in the paper."
+    )
     scale_embeddings: bool = True
     share_embeddings: bool = True
     target_vocabulary_size: int | None = None

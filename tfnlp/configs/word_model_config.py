@@ -46,16 +46,21 @@ class TextCnnConfig(WordModelConfig):
     """The sizes and rates of a convolutional network over word vectors (Kim 2014).
 
     Args: those of `WordModelConfig`, and
-        channels: whether the token vectors are trained ("non_static", and CNN-rand where they
-            start at random), stay as they start ("static"), or are there twice, trained in one
-            channel and not in the other ("multichannel").
+        channels: as in the help of its field; "non_static" with vectors that start at random is
+            CNN-rand.
         filter_widths: the numbers of tokens in a window.
         num_filters: the feature maps of each width.
         max_norm: the largest norm of the last layer's weights for a class; None for any.
     """
 
     dropout: float = 0.5
-    channels: str = setting("non_static", "Training of word vectors.", choices=CHANNELS)
+    channels: str = setting(
+        "non_static",
+        "Word vectors of a textcnn: trained (non_static), kept as they start (static), or both "
+        "(multichannel); non_static if not given.",
+        choices=CHANNELS,
+        rare=True,
+    )
     filter_widths: tuple = (3, 4, 5)
     num_filters: int = 100
     max_norm: float | None = 3.0
@@ -76,7 +81,9 @@ class BagConfig(WordModelConfig):
     """
 
     hidden_dim: int = 100
-    word_ngrams: int = setting(1, "Longest n-gram of tokens that has a vector.", low=1)
+    word_ngrams: int = setting(
+        1, "Longest n-gram of tokens in a bag; 1 if not given.", low=1, rare=True
+    )
     buckets: int = setting(50_000, "Vectors that n-grams share.", low=1, high=MAX_IDS)
 
     def __post_init__(self):

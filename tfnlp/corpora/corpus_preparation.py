@@ -36,22 +36,35 @@ SETTINGS = "settings.json"
 class CorpusSettings(Settings):
     """Settings that decide the contents of a prepared corpus.
 
-    Args:
-        documents, text_column: as in `read_documents`.
-        sentences: as in `encode_documents`.
-        deduplicate: whether to drop a document that equals an earlier one up to white space.
-        shard_mb: the megabytes of a file in a shard, see `plan_ranges`; its last document may
-            exceed them.
+    Args: as in the help of their fields. The last document of a shard may exceed `shard_mb`.
 
     Raises:
         InputError: if a value is unknown, or `shard_mb` is below 1e-6.
     """
 
-    documents: str = setting("blank_lines", "Separator of documents.", choices=DOCUMENTS)
-    sentences: str = setting("split", "Separator of sentences.", choices=SENTENCES)
-    text_column: str = "sentence"
-    deduplicate: bool = False
-    shard_mb: float = setting(8, "Megabytes of the files in a shard.", low=1e-6)
+    documents: str = setting(
+        "blank_lines",
+        "Separator of documents in plain text: blank lines, lines (each line is a document) or "
+        "files (each file is one).",
+        choices=DOCUMENTS,
+    )
+    sentences: str = setting(
+        "split",
+        "Separator of sentences: rules for English and Korean (split), or lines. A sentence never "
+        "spans lines.",
+        choices=SENTENCES,
+    )
+    text_column: str = setting("sentence", "Column of the text in tables; in JSON also a path.")
+    deduplicate: bool = setting(
+        False,
+        "Leave out duplicates of documents, up to white space; reads the files twice, and takes "
+        "some 100 bytes of memory for each document.",
+    )
+    shard_mb: float = setting(
+        8,
+        "Megabytes of files in a shard. Each process holds one shard in memory.",
+        low=1e-6,
+    )
 
 
 def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1, map_shards=None):

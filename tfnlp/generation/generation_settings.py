@@ -31,9 +31,9 @@ class Beam(Settings):
         InputError: if a number is out of its range.
     """
 
-    beams: int = setting(4, "K, the texts that a beam search generates in parallel.")
+    beams: int = setting(4, "Beams of the search; 1: greedy search.", low=1)
     length_penalty: float = setting(  # beyond its bounds scores are all 0 or infinite
-        1.0, "Exponent of the norm of a beam's length; 0: no norm.", low=-10, high=10
+        1.0, "Exponent of a text's length; 0: none.", low=-10, high=10
     )
     normalization: str = setting(
         "length",
@@ -47,7 +47,6 @@ class Beam(Settings):
 
     def __post_init__(self):
         super().__post_init__()
-        check_at_least(1, beams=self.beams)
         if not 1 <= self.best <= self.beams:
             raise InputError(
                 f"best={self.best} must be from 1 to beams={self.beams}, the texts that there are."
@@ -93,7 +92,10 @@ class Constraints(Settings):
     """Constraints on generated texts, in the order in which they change scores.
 
     Args:
-        repetition_penalty, no_repeat_ngram_size, min_new_tokens: as in the help of their fields.
+        repetition_penalty: factor of the scores of these tokens that are negative (Keskar et al.
+            2019, 'CTRL', section 4.1).
+        no_repeat_ngram_size: n, such that no n-gram occurs twice in prompt and text together.
+        min_new_tokens: tokens before the end token is allowed.
         forbidden: ids that may not be generated, and tuples of ids that may not be in a row.
         forced_first: the first id of a text, or None.
         forced_last: the id at the greatest length, or None.
@@ -105,16 +107,13 @@ class Constraints(Settings):
     """
 
     repetition_penalty: float = setting(
-        1.0,
-        "Divisor of the positive scores of tokens that are already in the prompt or the text, and "
-        "factor of negative ones (Keskar et al. 2019, 'CTRL', section 4.1).",
-        above=0,
+        1.0, "Divisor of the scores of repeated tokens; 1: none.", above=0
     )
     no_repeat_ngram_size: int = setting(
-        0, "n, such that no n-gram occurs twice in prompt and text together; 0: none.", low=0
+        0, "Length of sequences that may not repeat; 0: none.", low=0
     )
     forbidden: tuple = ()
-    min_new_tokens: int = setting(0, "Tokens before the end token is allowed.", low=0)
+    min_new_tokens: int = setting(0, "Fewest tokens of a text.", low=0)
     forced_first: int | None = None
     forced_last: int | None = None
     renormalize: bool = False
@@ -154,3 +153,32 @@ class Constraints(Settings):
                 f"min_new_tokens={self.min_new_tokens} is more than "
                 f"max_new_tokens={max_new_tokens}; make one of them fit."
             )
+
+
+@dataclasses.dataclass(frozen=True)
+class Writing(Settings):
+    """Arguments of a `Generator`: how much it writes at a time, and the end of a text."""
+
+    max_new_tokens: int = setting(64, "Most tokens to generate.", low=1)
+    batch_size: int = setting(16, "Prompts in a batch.", low=1)
+    end_token: str | None = setting(
+        None, "Token that ends a text; the separator of documents if not given."
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Shots(Settings):
+    """Examples in few-shot prompts.
+
+    Raises:
+        InputError: if a number is out of its range.
+    """
+
+    shots: tuple[int, ...] = setting((0,), "Numbers of examples in a prompt, such as 0,1,4.")
+    draws: int = setting(1, "Random draws of the examples, for each number of `shots`.", low=1)
+    seed: int = setting(0, "Seed of the draws.", low=0)
+
+    def __post_init__(self):
+        super().__post_init__()
+        for shots in self.shots:
+            check_at_least(0, shots=shots)

@@ -9,6 +9,7 @@ import re
 
 import numpy as np
 
+from tfnlp.generation.generation_settings import Shots
 from tfnlp.generation.output_files import write_generated
 from tfnlp.objectives.batches.special_token_template import plain_ids
 from tfnlp.tasks.reference_scores import text_scores
@@ -142,15 +143,15 @@ class PromptedRun:
         texts: a list of strings.
         labels: a list of strings, as written in prompts, one for each text.
         pool: (text, label) pairs to draw shots from.
-        seed: of the draws.
+        shots: `Shots`; those of the defaults where None.
 
     Raises:
         InputError: if the file has other settings; it names the first difference.
     """
 
-    def __init__(self, path, settings, template, texts, labels, pool=(), seed=0):
+    def __init__(self, path, settings, template, texts, labels, pool=(), shots=None):
         self.path, self.settings, self.template = pathlib.Path(path), settings, template
-        self.texts, self.labels, self.pool, self.seed = texts, labels, pool, seed
+        self.texts, self.labels, self.pool, self.shots = texts, labels, pool, shots or Shots()
         self.results = {}
         if self.path.exists():
             saved = read_json(self.path)
@@ -165,18 +166,16 @@ class PromptedRun:
 
     def prompts(self, shots, draw):
         """Return the prompt of each text, with the shots of a draw before it."""
-        drawn = draw_shots(len(self.pool), shots, self.seed, draw)
+        drawn = draw_shots(len(self.pool), shots, self.shots.seed, draw)
         examples = [self.pool[i] for i in drawn]
         return [self.template.prompt(text, examples) for text in self.texts]
 
-    def choose(self, scorer, names, shots, draws):
+    def choose(self, scorer, names):
         """Predict the most probable label for each text, and save the accuracies.
 
         Args:
             scorer: a `LikelihoodScorer`.
             names: all labels, as written in prompts.
-            shots: numbers of examples in a prompt.
-            draws: number of draws for each number of shots.
         """
         true = np.array([names.index(label) for label in self.labels])
         completions = [self.template.completion(name) for name in names]
@@ -193,16 +192,15 @@ class PromptedRun:
             by_name = normalized(likelihoods, lengths, priors).items()
             return {f"accuracy_{n}": float(np.mean(x.argmax(-1) == true)) for n, x in by_name}
 
-        self._each(shots, draws, accuracies)
+        self._each(accuracies)
 
-    def complete(self, generator, shots, draws, stop=""):
+    def complete(self, generator, stop=""):
         """Generate a completion for each prompt, and save its scores.
 
         The texts are in files beside the results, such as written_4_0.jsonl for draw 0 of 4 shots.
 
         Args:
             generator: a `Generator`.
-            shots, draws: as in `choose`.
             stop: string at which completions are cut, as in `cut_at`.
         """
 
@@ -216,11 +214,12 @@ class PromptedRun:
             exact = np.mean([a == b for a, b in zip(self.labels, completions, strict=True)])
             return {name: by_name[name] for name in WRITING_SCORES} | {"exact": float(exact)}
 
-        self._each(shots, draws, scores)
+        self._each(scores)
 
-    def _each(self, shots, draws, scores):
-        for number in shots:
-            for draw in range(draws if number else 1):  # without shots all draws are equal
+    def _each(self, scores):
+        for number in sorted(set(self.shots.shots)):
+            # Without shots all draws are equal.
+            for draw in range(self.shots.draws if number else 1):
                 key = f"{number}/{draw}"
                 if key not in self.results:
                     self.results[key] = scores(number, draw)

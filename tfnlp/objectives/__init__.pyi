@@ -8,6 +8,7 @@ from .batches.special_token_template import plain_ids as plain_ids
 from .bidirectional_lm import BidirectionalLM as BidirectionalLM
 from .causal_lm import CausalLM as CausalLM
 from .denoising_entities import DenoisingEntities as DenoisingEntities
+from .evaluation_settings import LmEvaluation as LmEvaluation
 from .lm_evaluation import check_evaluation as check_evaluation
 from .lm_evaluation import evaluate_causal_lm as evaluate_causal_lm
 from .lm_evaluation import evaluate_masked_lm as evaluate_masked_lm

@@ -13,6 +13,7 @@ from tfnlp.models import build_model, config_of, max_positions
 from tfnlp.objectives.batches.masking import POSITIONS, MaskedBatches, Masking
 from tfnlp.objectives.batches.special_token_template import SpecialTokenTemplate
 from tfnlp.objectives.causal_lm import NEXT, next_token_model
+from tfnlp.objectives.evaluation_settings import LmEvaluation
 from tfnlp.objectives.masked_positions import predict_at_positions
 from tfnlp.objectives.objective import token_scores
 from tfnlp.text.batching.batches import IGNORED
@@ -27,24 +28,26 @@ SEGMENT = 128
 PIECE = 20_000
 
 
-def check_evaluation(head, memory_lengths=None, stride=None):
-    """Raise an InputError for a head that predicts no tokens, or an unsuitable option."""
+def check_evaluation(head, settings):
+    """Raise an InputError for a head that predicts no tokens, or without use for a setting.
+
+    Args:
+        head: of the model.
+        settings: a `LmEvaluation`.
+    """
     if head not in ("causal_lm", "masked_lm"):
         raise InputError(
             f"The model has the head {head!r}, of which there is no perplexity; give a causal or "
             "a masked language model."
         )
     if head == "masked_lm":
-        _refuse("on a masked language model", memory_lengths=memory_lengths, stride=stride)
-    for length in memory_lengths or ():
-        if not str(length).isdecimal():
-            raise InputError(f"memory_lengths={length!r} must be whole numbers of at least 0.")
+        _refuse(settings, "on a masked language model", "memory_lengths", "stride")
 
 
-def _refuse(where, **options):
-    """Raise an InputError for an option that is not None and has no effect."""
-    for name, value in options.items():
-        if value is not None:
+def _refuse(settings, where, *names):
+    """Raise an InputError for a setting that is not None and has no effect."""
+    for name in names:
+        if (value := getattr(settings, name)) is not None:
             raise InputError(f"{name}={value} has no effect {where}; leave it out.")
 
 
@@ -139,43 +142,42 @@ def sliding_windows(length, max_length, stride):
     return np.stack([starts, ends, np.concatenate([[0], ends[:-1]])], axis=1)
 
 
-def evaluate_causal_lm(
-    model, tokenizer, texts, memory_lengths=None, max_length=None, stride=None, batch_size=8
-):
+def evaluate_causal_lm(model, tokenizer, texts, settings=None):
     """Evaluate a causal LM, and return a list of dicts, one for each memory length.
 
     Args:
         model: a `TextModel` with the head "causal_lm", without memory.
         tokenizer: the tokenizer of the model.
         texts: an iterable of strings.
-        memory_lengths: the memory lengths of a Transformer-XL, a list; where None, its own.
-        max_length, stride, batch_size: as in `perplexity`.
+        settings: a `LmEvaluation`; the defaults where None.
 
     Raises:
         InputError: for memory lengths of a family without memory or of a recurrent network, which
             uses its state; for a stride together with either; and as in `perplexity`.
     """
-    config = config_of(model)
+    config, settings = config_of(model), settings or LmEvaluation()
     if config.recurrent:
         where = "on a recurrent network, which continues from its state"
-        _refuse(where, memory_lengths=memory_lengths, stride=stride)
+        _refuse(settings, where, "memory_lengths", "stride")
         model, lengths = _with_memory(model, config), [None]
     elif config.has_memory:
-        default = [config.memory_length or 0]
-        lengths = list(map(int, default if memory_lengths is None else memory_lengths))
+        lengths = settings.memory_lengths
+        if lengths is None:
+            lengths = [config.memory_length or 0]
         if any(lengths):
-            _refuse("with a memory, as no token is read twice", stride=stride)
+            _refuse(settings, "with a memory, as no token is read twice", "stride")
     else:
         where = f"on the family {family_name(config)}, which has no memory"
-        _refuse(where, memory_lengths=memory_lengths)
+        _refuse(settings, where, "memory_lengths")
         lengths = [None]
+    reading = settings.max_length, settings.stride, settings.batch_size
     stream, figures = TextStream.from_texts(texts, tokenizer), []
     warn_of_unknown(stream.unknown_share)
     for length in lengths:
         with_length = model if length is None else at_memory_length(model, length)
         row = {} if length is None else {"memory_length": length}
         row |= {name: getattr(stream, name) for name in ("texts", "characters", "unknown_share")}
-        figures.append(row | perplexity(with_length, stream, max_length, stride, batch_size))
+        figures.append(row | perplexity(with_length, stream, *reading))
     return figures
 
 
@@ -267,28 +269,23 @@ def _log_likelihood(model, token_ids, batches, max_length):
     return total
 
 
-def evaluate_masked_lm(
-    model, tokenizer, texts, max_length, share=0.15, pseudo=True, batch_size=64, seed=0
-):
+def evaluate_masked_lm(model, tokenizer, texts, settings=None):
     """Evaluate a masked language model, and return a list of one dict.
 
     Args:
         model: a `TextModel` with the head "masked_lm".
         tokenizer: the tokenizer of the model.
-        texts: a list of strings.
-        max_length: the number of tokens of a text, including special tokens; where None, the
-            positions of the model, or 128 if they are unlimited. A longer text is split.
-        share: the share of tokens to mask for the accuracy.
-        pseudo: whether to compute the pseudo-perplexity.
-        batch_size: the number of texts, or of masked copies, in a batch.
-        seed: the seed of the masking.
+        texts: a list of strings; one of more than `max_length` tokens is split.
+        settings: a `LmEvaluation`; the defaults where None.
 
     Raises:
         InputError: if the tokenizer has no mask token, or the texts have no token to score.
     """
-    data, figures = (model, tokenizer, texts, max_length), {"texts": len(texts)}
-    figures |= masked_accuracy(*data, share, batch_size, seed)
-    return [figures | (pseudo_perplexity(*data, batch_size) if pseudo else {})]
+    settings = settings or LmEvaluation()
+    data, size = (model, tokenizer, texts, settings.max_length), settings.batch_size
+    figures = {"texts": len(texts)}
+    figures |= masked_accuracy(*data, settings.masked_share, size, settings.seed)
+    return [figures | (pseudo_perplexity(*data, size) if settings.pseudo_perplexity else {})]
 
 
 def pseudo_perplexity(model, tokenizer, texts, max_length=None, batch_size=64):
@@ -296,7 +293,13 @@ def pseudo_perplexity(model, tokenizer, texts, max_length=None, batch_size=64):
 
     Salazar et al. 2020, 'Masked Language Model Scoring', eq. 1 and 3: the exponential of the
     negative mean log-probability of a token, given all others of its text. Special and unknown
-    tokens are context, but not scored. Arguments are as in `evaluate_masked_lm`.
+    tokens are context, but not scored.
+
+    Args:
+        model, tokenizer, texts: as in `evaluate_masked_lm`.
+        max_length: the most tokens of a text, with special ones, beyond which it is split; the
+            positions of the model, or 128 if they are unlimited, where None.
+        batch_size: masked copies in a batch.
 
     Returns:
         A dict: the number of scored `tokens`, and `pseudo_perplexity`.
@@ -324,7 +327,7 @@ def pseudo_perplexity(model, tokenizer, texts, max_length=None, batch_size=64):
 def masked_accuracy(model, tokenizer, texts, max_length=None, share=0.15, batch_size=64, seed=0):
     """Compute how many masked tokens a masked language model predicts, masked 80/10/10 as in BERT.
 
-    Arguments are as in `evaluate_masked_lm`.
+    Arguments are as in `pseudo_perplexity`, beside the share of masked tokens and a seed.
 
     Returns:
         A dict: `masked_tokens`, `masked_accuracy` and `masked_perplexity`, the exponential of

@@ -4,6 +4,8 @@ import dataclasses
 import itertools
 import random
 
+from tfnlp.utils.settings import setting
+
 
 @dataclasses.dataclass
 class Inputs:
@@ -62,15 +64,30 @@ class Inputs:
 
 @dataclasses.dataclass
 class Columns:
-    """Columns of a file of inputs; where None, those that the task's recipe expects.
+    """Columns of a file of inputs; where None, those that the task's recipe expects."""
 
-    `tagged` is whether a tagger's file has a word and its tag on each line, rather than a text.
-    """
-
-    text: str | None = None
-    pair: str | None = None
-    label: str | None = None
-    question: str | None = None
-    prompt: str | None = None
-    choices: list | None = None
-    tagged: bool | None = None
+    text: str | None = setting(
+        None, "Column of the text; that of the task's recipe if not given.", flag="text_column"
+    )
+    pair: str | None = setting(None, "Column of the second text, for pairs.", flag="pair_column")
+    label: str | None = setting(
+        None,
+        "Column of the label; label or score if not given; empty for none.",
+        flag="label_column",
+    )
+    question: str | None = setting(
+        None, "Column of the question; question if not given.", flag="question_column"
+    )
+    prompt: str | None = setting(
+        None,
+        "Column of the prompt in multiple choice; prompt if not given.",
+        flag="prompt_column",
+    )
+    choices: tuple[str, ...] | None = setting(
+        None,
+        "Columns of the choices; choice0, choice1, ... if not given.",
+        flag="choice_columns",
+    )
+    tagged: bool | None = setting(
+        None, "Whether lines of a file have a word and its tag; detected if not given."
+    )

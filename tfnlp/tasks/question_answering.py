@@ -10,11 +10,11 @@ import numpy as np
 from absl import logging
 
 from tfnlp import functional
+from tfnlp.tasks.answerer_settings import AnswererSettings
 from tfnlp.tasks.kinds import ANSWERER
 from tfnlp.tasks.task import Task
 from tfnlp.text.decoding.answers import answer_places, best_answers
 from tfnlp.text.reading.readers import read_json_data
-from tfnlp.text.tokenizers.tokenizer import MAX_QUESTION_LENGTH
 from tfnlp.utils.errors import InputError
 
 
@@ -97,28 +97,23 @@ def _check_answered(examples, place=""):
         )
 
 
-class QuestionAnswering(Task):
+class QuestionAnswering(AnswererSettings, Task):
     """Extractive question answering (Devlin et al. 2019, sections 4.2 and 4.3).
 
     Long contexts are split into windows. For a window without the answer the label is its first
     special token, which stands for "no answer". The loss is over all tokens of a batch, including
     padding, as in BERT's own code and `transformers`.
 
-    Args:
-        stride: the number of tokens shared by consecutive windows.
-        null_answers: whether questions may be unanswerable (SQuAD 2.0); else `encode` refuses
-            questions without an answer, which would only teach wrong answers.
-        max_question_length: the maximum number of tokens of a question, as in BERT's own code; at
-            most half a window. The number of cut questions is logged.
+    Its arguments are those of `AnswererSettings`. Without `null_answers`, `encode` refuses
+    questions without an answer, which would only teach wrong answers. A question has at most half
+    a window, as in BERT's own code; the number of cut questions is logged.
     """
 
     kind = ANSWERER
     monitor = "f1"
 
-    def __init__(self, stride=64, null_answers=False, max_question_length=MAX_QUESTION_LENGTH):
-        self.stride = stride
-        self.null_answers = null_answers
-        self.max_question_length = max_question_length
+    def __post_init__(self):
+        super().__post_init__()
         self.settings = dict(vars(self))
 
     def encode(self, tokenizer, examples, max_length):

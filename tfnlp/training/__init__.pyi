@@ -20,7 +20,9 @@ from .run.inference import predict_batches as predict_batches
 from .run.resumable_fit import fit as fit
 from .run.run_folder import TOKENIZER as TOKENIZER
 from .run.run_folder import RunFolder as RunFolder
+from .run.training_config import PretrainingConfig as PretrainingConfig
 from .run.training_config import TrainingConfig as TrainingConfig
+from .run.training_config import TranslatorConfig as TranslatorConfig
 from .step.adversarial import AdversarialRegularizer as AdversarialRegularizer
 from .step.optimizer import compile_model as compile_model
 from .step.optimizer import make_optimizer as make_optimizer

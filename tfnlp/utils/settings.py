@@ -15,7 +15,7 @@ BOUNDS = {
 }
 
 
-def setting(default, help, choices=None, rare=False, **bounds):
+def setting(default, help, choices=None, rare=False, flag=None, **bounds):
     """Return a dataclass field; `recipes.flags.dataclass_flags` makes a flag of it.
 
     Args:
@@ -23,12 +23,21 @@ def setting(default, help, choices=None, rare=False, **bounds):
         help: a description, the flag's help.
         choices: the allowed values; None for any.
         rare: whether few need it, so that the short help leaves it out.
+        flag: the name of its flag, if that is not the field's.
         bounds: `low` and `high`, the smallest and the largest value; `above` and `below`, values
             that it does not reach.
     """
-    return dataclasses.field(
-        default=default, metadata={"help": help, "choices": choices, "rare": rare, **bounds}
-    )
+    metadata = {"help": help, "choices": choices, "rare": rare, "flag": flag, **bounds}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def metadata_of(config, name):
+    """Return what `setting` says of a dataclass's field, or of the base class's that it overrides.
+
+    The result is empty if there is no such `setting`.
+    """
+    fields = (getattr(base, "__dataclass_fields__", {}).get(name) for base in config.__mro__)
+    return next((field.metadata for field in fields if field and field.metadata), {})
 
 
 class Settings:
@@ -40,9 +49,10 @@ class Settings:
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
-            name, value, metadata = field.name, getattr(self, field.name), field.metadata
+            name, value = field.name, getattr(self, field.name)
             if value is None:
                 continue
+            metadata = metadata_of(type(self), name)
             if field.type in (int, int | None):
                 check_whole(**{name: value})
             if field.type is float:

@@ -7,8 +7,7 @@ import pytest
 import tensorflow as tf
 
 from distill.compression.block_kernels import block_kernels, kernels_to_compress
-from distill.compression.weight_clustering import ClusteringConfig
-from distill.compression.weight_pruning import PruningConfig
+from distill.compression.compression_settings import ClusteringConfig, PruningConfig
 from tfnlp.models import build_model
 from tfnlp.utils.errors import InputError
 

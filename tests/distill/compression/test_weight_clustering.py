@@ -6,7 +6,8 @@ import safetensors.numpy
 import tensorflow as tf
 
 from distill.compression.block_kernels import block_kernels
-from distill.compression.weight_clustering import Clusterer, ClusteringConfig, cluster_weights
+from distill.compression.compression_settings import ClusteringConfig
+from distill.compression.weight_clustering import Clusterer, cluster_weights
 from distill.learning import Distillation, Teacher, make_student
 from tests.training.experiments.test_finetuning import DEV, TRAIN
 from tfnlp.checkpoints import load_model

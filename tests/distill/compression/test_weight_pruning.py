@@ -9,9 +9,10 @@ import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
 from distill.compression.block_kernels import block_kernels
+from distill.compression.compression_settings import PruningConfig
 from distill.compression.structured_pruning import prune_structure
 from distill.compression.vocabulary_pruning import prune_vocabulary
-from distill.compression.weight_pruning import Pruner, PruningConfig, sparsity
+from distill.compression.weight_pruning import Pruner, sparsity
 from distill.export.options import Export
 from distill.export.tflite import export_tflite
 from distill.runtime import TextClassifier

@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from distill.learning.text_continuation import ContinuationConfig, TextContinuer
+from distill.learning.augmentation_settings import ContinuationConfig
+from distill.learning.text_continuation import TextContinuer
 from tests.distill.learning.test_word_replacement import scores_of
 from tfnlp.models import Gpt2Config, build_model
 from tfnlp.utils.errors import InputError

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from distill.learning.augmentation_settings import ReplacementConfig
 from distill.learning.word_neighbours import WordNeighbours
-from distill.learning.word_replacement import ReplacementConfig, WordReplacer
+from distill.learning.word_replacement import WordReplacer
 from tfnlp.models import build_model
 from tfnlp.utils.errors import InputError
 

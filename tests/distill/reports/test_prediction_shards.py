@@ -53,7 +53,8 @@ def test_parts_are_together_the_predictions_of_the_whole(kind, name, text, files
 def test_a_killed_run_keeps_its_parts_and_another_is_refused(file, tmp_path):
     source, folder = tmp_path / "a.txt", tmp_path / "said"
     source.write_text("a film\nfine\n" * 20)
-    predictor = Predictor(str(file), prediction_task("classifier", ["bad", "good"]), Columns())
+    columns = Columns(choices=("a", "b"))  # a list in the folder
+    predictor = Predictor(str(file), prediction_task("classifier", ["bad", "good"]), columns)
 
     def killed(load, items):
         make = load()

@@ -18,7 +18,7 @@ from tfnlp.checkpoints import (
 from tfnlp.models import BertConfig, ElectraConfig, build_model
 from tfnlp.objectives import Corpus, MaskedLM, ReplacedTokens
 from tfnlp.text import WordPieceTokenizer
-from tfnlp.training import RunFolder, Splits, TrainingConfig, start_models
+from tfnlp.training import PretrainingConfig, RunFolder, Splits, start_models
 from tfnlp.training.experiments.pretraining import Pretraining
 from tfnlp.utils.errors import InputError
 
@@ -48,7 +48,7 @@ def make_corpus(tokenizer, documents=26, seed=0):
 
 
 def test_trains_logs_each_loss_and_saves_each_model(tmp_path, tokenizer):
-    config = TrainingConfig(epochs=6, batch_size=4, learning_rate=3e-3)
+    config = PretrainingConfig(epochs=6, batch_size=4, learning_rate=3e-3)
     objective = ReplacedTokens(generator_size=0.5)
     models = objective.build(small(tokenizer))
     size = (tokenizer, config.batch_size, LENGTH)
@@ -116,7 +116,7 @@ def test_a_pooler_is_kept_as_it_came(tmp_path, tokenizer, no_graphs):
     save_model(build_model(config), first)
     pooler = read_pooler(first)
     assert len(pooler) == 2
-    training = TrainingConfig(epochs=1, batch_size=8, learning_rate=1e-2)
+    training = PretrainingConfig(epochs=1, batch_size=8, learning_rate=1e-2)
     for number, start in enumerate((first, second), 1):
         models = start_models(MaskedLM(), read_config(start), start)
         data = Splits(make_corpus(tokenizer), None, LENGTH)
@@ -172,6 +172,6 @@ def test_lanes_are_not_read_in_parts(tmp_path):
     tokenizer = WordPieceTokenizer(TOKENS)
     models = start_models(objective, small_config(family, fields))
     data, run = Splits(pretrain_corpus(), None, 14), RunFolder(tmp_path, {})
-    config = TrainingConfig(batch_size=4, accumulation_steps=2)
+    config = PretrainingConfig(batch_size=4, accumulation_steps=2)
     with pytest.raises(InputError, match="accumulation_steps=2 does not go with a memory"):
         Pretraining(objective, models, tokenizer, data, config=config, run=run).run_all()

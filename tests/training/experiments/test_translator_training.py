@@ -15,7 +15,7 @@ from tfnlp.models.recurrent_translator import ReadsOwnTokens
 from tfnlp.tasks import ParallelTexts, Translation
 from tfnlp.tasks.translation_batches import ScheduledSampling, TranslationBatches
 from tfnlp.text import WordPieceTokenizer
-from tfnlp.training import RunFolder, Splits, TrainingConfig, TranslatorTraining
+from tfnlp.training import RunFolder, Splits, TranslatorConfig, TranslatorTraining
 from tfnlp.utils.errors import InputError
 
 ENGLISH = ("one", "two", "three", "dogs", "cats", "run", "sleep", "and", "big", "small")
@@ -37,8 +37,13 @@ CONFIGS = {
         **IDS, cell="gru", num_layers=1, hidden_dim=16, dropout=0.1
     ),
 }
-SETTINGS = TrainingConfig(
-    epochs=3, learning_rate=5e-3, schedule="constant", warmup_steps=2, checkpoint_steps=2
+SETTINGS = TranslatorConfig(
+    max_tokens=100,
+    epochs=3,
+    learning_rate=5e-3,
+    schedule="constant",
+    warmup_steps=2,
+    checkpoint_steps=2,
 )
 
 
@@ -66,7 +71,6 @@ def train(folder, config, settings=SETTINGS, stop_after=None, sampling=None, cou
             Splits(make_pairs(count, 0), make_pairs(20, 1), max_length=10),
             config=settings,
             run=run,
-            max_tokens=100,
             sample=sample if sampling else None,
             **kwargs,
         ).run_all()
@@ -74,7 +78,8 @@ def train(folder, config, settings=SETTINGS, stop_after=None, sampling=None, cou
 
 
 def test_a_killed_run_ends_with_the_same_weights(tmp_path):
-    more = {"config": CONFIGS["recurrent"], "sampling": 0.5, "average_epochs": 2}
+    settings = dataclasses.replace(SETTINGS, average_epochs=2)
+    more = {"config": CONFIGS["recurrent"], "settings": settings, "sampling": 0.5}
     whole, run, figures = train(tmp_path / "whole", **more)
     with pytest.raises(KILLS):
         train(tmp_path / "broken", **more, stop_after=13)
@@ -93,8 +98,8 @@ def test_a_killed_run_ends_with_the_same_weights(tmp_path):
 
 
 def test_an_average_stays_if_an_epoch_of_it_is_gone(tmp_path, no_graphs):
-    settings = dataclasses.replace(SETTINGS, epochs=2)
-    more = {"settings": settings, "average_epochs": 2, "count": 20}
+    settings = dataclasses.replace(SETTINGS, epochs=2, average_epochs=2)
+    more = {"settings": settings, "count": 20}
     _, run, figures = train(tmp_path / "run", CONFIGS["transformer"], **more)
     assert train(tmp_path / "run", CONFIGS["transformer"], **more)[2] == figures
     shutil.rmtree(run.path / "recent" / "epoch_1")

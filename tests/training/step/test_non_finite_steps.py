@@ -40,8 +40,9 @@ def test_a_bad_batch_stops_the_run_before_it_harms(tmp_path, tokenizer):
         np.testing.assert_array_equal(saved["token_ids"], inputs["token_ids"])
         assert saved["padding_mask"].max() == NAN
     # Without that batch it ends as a run that skipped it from the start.
-    resumed, run = train(folder, tokenizer, bad, on_nan="skip")
-    skipped, _ = train(tmp_path / "skipped", tokenizer, bad, on_nan="skip")
+    skipping = dataclasses.replace(CONFIG, on_nan="skip")
+    resumed, run = train(folder, tokenizer, bad, skipping)
+    skipped, _ = train(tmp_path / "skipped", tokenizer, bad, skipping)
     assert_same_weights(resumed, skipped)
     last = run.metrics()[-1]
     assert last["skipped_steps"] == 1 and last["loss"] < 10
@@ -74,6 +75,6 @@ def test_a_bad_loss_leaves_the_mean_of_earlier_ones():
 
 def test_too_many_bad_batches_in_a_row_are_no_matter_of_the_data(tmp_path, tokenizer):
     bad = {(e, n): NAN for e in range(3) for n in range(7)}
-    config = dataclasses.replace(CONFIG, epochs=3)
+    config = dataclasses.replace(CONFIG, epochs=3, on_nan="skip")
     with pytest.raises(InputError, match=r"^At step 3 of epoch 2 .* 10 batches in a row"):
-        train(tmp_path / "run", tokenizer, bad, config, on_nan="skip")
+        train(tmp_path / "run", tokenizer, bad, config)

@@ -76,7 +76,6 @@ class Experiment(abc.ABC):
     run: RunFolder
 
     monitor = None
-    on_nan = "stop"
 
     def run_all(self):
         """Run the whole training; return a dict of its figures."""
@@ -115,7 +114,6 @@ class Experiment(abc.ABC):
             monitor=self.monitor,
             evaluate=self.evaluate_dev,
             fingerprints=self.fingerprints(),
-            on_nan=self.on_nan,
         )
 
     def evaluate_dev(self):

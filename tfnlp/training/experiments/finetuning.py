@@ -42,7 +42,7 @@ class FineTuning(Experiment):
         tokenizer, config, run: as in `Experiment`.
         regularizer: as in `FineTuner`.
         compress: function from a model and the number of steps to a compressor, such as
-            `distill.compression.weight_pruning.PruningConfig.pruner`; None for none.
+            `distill.compression.PruningConfig.pruner`; None for none.
 
     Raises:
         InputError: by `run_all`, if the model cannot be saved as a folder, texts are too long for

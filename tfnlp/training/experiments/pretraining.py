@@ -34,13 +34,10 @@ class Pretraining(Experiment):
         task: an objective, see `tfnlp.objectives`.
         model: {name: `TextModel`}, from `start_models`, all with one tokenizer.
         data: `Splits` of corpora, see `tfnlp.objectives.Corpus`; dev may be None.
-        tokenizer, config, run: as in `Experiment`.
-        on_nan: as in `tfnlp.training.run.resumable_fit.RunRecorder`.
-        steps_per_epoch: steps of an epoch, across passes over the batches; one full pass where
-            None.
+        config: a `PretrainingConfig`.
+        tokenizer, run: as in `Experiment`.
         task_settings: a dict of settings of the corpora, such as `max_length` and `documents`,
             which `save_model` writes and `evaluate_lm` follows; None for none.
-        loader_processes: processes that make the training's batches; 0 for this one alone.
         pooler: the result of `read_pooler` for the folder that the first model started from, kept
             if the objective trains none; None for none.
 
@@ -49,10 +46,7 @@ class Pretraining(Experiment):
             cannot be saved as a folder; if dev has no token to score; and as `fit`.
     """
 
-    on_nan: str = "stop"
-    steps_per_epoch: int | None = None
     task_settings: dict | None = None
-    loader_processes: int = 0
     pooler: dict | None = None
 
     @property
@@ -93,9 +87,9 @@ class Pretraining(Experiment):
             counted(len(batches["train"]), "batch", "batches"),
         )
         self.passes = batches["train"]
-        if self.steps_per_epoch:
-            batches["train"] = FixedStepEpochs(self.passes, self.steps_per_epoch)
-        batches["train"].processes = self.loader_processes
+        if self.config.steps_per_epoch:
+            batches["train"] = FixedStepEpochs(self.passes, self.config.steps_per_epoch)
+        batches["train"].processes = self.config.loader_processes
         return batches
 
     def build(self):

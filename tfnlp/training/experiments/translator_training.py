@@ -33,25 +33,19 @@ class TranslatorTraining(Experiment):
         model: with the head "sequence_to_sequence"; it ends with the last epoch's weights.
         tokenizer: of both languages, or a `MarianTokenizer` pair; saved in the run's folders.
         data: `Splits` of `ParallelTexts`; `max_length` counts the end token.
-        config, run: as in `Experiment`.
-        max_tokens: the most tokens of a batch, as `TranslationBatches` counts them.
-        average_epochs: n, number of last epochs whose weights are averaged, all if there are
-            fewer; 0 for none.
+        config: a `TranslatorConfig`; of fewer epochs than `average_epochs` all are averaged.
+        run: as in `Experiment`.
         sample: function from model and batches to a model of the same weights and the batches to
             fit it on, such as for scheduled sampling; None to use them unchanged.
         score: function from a model and a prefix to a dict of final figures; None for none.
-        on_nan: as in `tfnlp.training.run.resumable_fit.RunRecorder`.
 
     Raises:
         InputError: by `run_all`, if a text is too long and the task does not cut or skip it, the
             model cannot be saved as a folder, and as `fit`.
     """
 
-    max_tokens: int
-    average_epochs: int = 0
     sample: Callable | None = None
     score: Callable | None = None
-    on_nan: str = "stop"
 
     monitor = "val_log_likelihood"
 
@@ -60,7 +54,7 @@ class TranslatorTraining(Experiment):
         check_saves(self.model)
 
     def encode(self):
-        settings = config_of(self.model), self.max_tokens, self.data.max_length
+        settings = config_of(self.model), self.config.max_tokens, self.data.max_length
         orders = {"train": {"shuffle": True, "seed": self.config.seed}}
         batches = {
             name: self.task.batches(texts, self.tokenizer, *settings, **orders.get(name, {}))
@@ -69,7 +63,7 @@ class TranslatorTraining(Experiment):
         for split in batches.values():
             check_lengths(split, self.model)
         self.pairs = batches["train"]
-        counts = len(self.pairs.sources), len(self.pairs), self.max_tokens
+        counts = len(self.pairs.sources), len(self.pairs), self.config.max_tokens
         share = 100 * self.pairs.padding_share()
         text = "%d pairs in %d batches of at most %d tokens, %.1f %% of them padding."
         logging.info(text, *counts, share)
@@ -85,10 +79,10 @@ class TranslatorTraining(Experiment):
         return trainer
 
     def evaluate_dev(self):
-        if self.average_epochs and self.run.writes:
+        if self.config.average_epochs and self.run.writes:
             epoch = len(self.run.metrics()) + 1
             self.save(self._after(epoch))
-            shutil.rmtree(self._after(epoch - self.average_epochs), ignore_errors=True)
+            shutil.rmtree(self._after(epoch - self.config.average_epochs), ignore_errors=True)
         return super().evaluate_dev()
 
     def _after(self, epoch):
@@ -126,9 +120,9 @@ class TranslatorTraining(Experiment):
             "steps": min(epochs * len(self.pairs), self.config.total_steps(len(self.pairs))),
         }
         figures |= self._figures_of(load_model(self.run.best, self.task.head), "")
-        if self.average_epochs:
+        if self.config.average_epochs:
             if self.run.writes:
-                self._average(range(max(epochs - self.average_epochs, 0) + 1, epochs + 1))
+                self._average(range(max(epochs - self.config.average_epochs, 0) + 1, epochs + 1))
             wait_for_all(self.trainer.distribute_strategy)
             averaged = load_model(self.run.averaged, self.task.head)
             figures |= self._figures_of(averaged, "averaged_")

@@ -53,7 +53,7 @@ def fit(model, batches, config, run, save_model, **options):
         run: the `RunFolder` to write to.
         save_model: function that writes the model to a folder, such as `run.best` after each epoch
             that is the best so far.
-        options: `monitor`, `evaluate`, `fingerprints` and `on_nan` of `RunRecorder`.
+        options: `monitor`, `evaluate` and `fingerprints` of `RunRecorder`.
 
     Raises:
         InputError: if there is a `patience` without a metric, before any work. If the loss or a
@@ -165,8 +165,6 @@ class RunRecorder(keras.callbacks.Callback):
             metrics.
         fingerprints: a dict of fingerprints (`tfnlp.training.run.fingerprints`) of further
             inputs that decide the result, by name, such as "train"; that of `batches` is added.
-        on_nan: "stop", or "skip" to continue without the update of a bad batch, for a model that
-            skips such updates (`tfnlp.training.step.non_finite_steps`).
 
     Attributes:
         progress: the `Progress` of the run, part of its state.
@@ -180,7 +178,6 @@ class RunRecorder(keras.callbacks.Callback):
     monitor: str | None = None
     evaluate: Callable | None = None
     fingerprints: dict = dataclasses.field(default_factory=dict)
-    on_nan: str = "stop"
 
     def __post_init__(self):
         super().__init__()
@@ -214,7 +211,7 @@ class RunRecorder(keras.callbacks.Callback):
         if self.model.step_log is not None:
             self.model.step_log.restored()
         self.sums = {n: value for n, value in self.sums.items() if n in metric_names(self.model)}
-        if self.progress.bad and self.on_nan != "skip":
+        if self.progress.bad and self.config.on_nan != "skip":
             raise InputError(self.progress.bad)
         self.progress.bad = None
         self.run.truncate_metrics(self.progress.epoch, self.step)
@@ -417,7 +414,7 @@ class RunRecorder(keras.callbacks.Callback):
         self.progress.skipped += 1
         self.progress.in_a_row += 1
         advice = "on_nan=skip goes on without it"
-        if self.on_nan == "skip":
+        if self.config.on_nan == "skip":
             if self.progress.in_a_row < MOST_IN_A_ROW:
                 tqdm.write(f"Skipped {self.last_step()}: {reason}.")
                 return

@@ -113,6 +113,12 @@ class TrainingConfig(Settings):
         above=0,
         rare=True,
     )
+    on_nan: str = setting(
+        "stop",
+        "Whether a batch whose loss is not finite, or explodes, stops the training or is skipped. "
+        "In either case it changes no weight.",
+        choices=("stop", "skip"),
+    )
     accumulation_steps: int = setting(
         1,
         "Parts in which each batch is read, for less memory; the step is that of the whole batch.",
@@ -163,3 +169,33 @@ class TrainingConfig(Settings):
     def total_epochs(self, steps_per_epoch):
         """Return the number of epochs, the last of which `max_steps` may cut short."""
         return math.ceil(self.total_steps(steps_per_epoch) / steps_per_epoch)
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainingConfig(TrainingConfig):
+    """Hyperparameters of a pretraining, whose epoch need not be a pass over the corpora."""
+
+    steps_per_epoch: int | None = setting(
+        None,
+        "Steps of an epoch, which then need not end with a pass over the corpus; those of a pass "
+        "if not given. The training has `epochs` times as many.",
+        low=1,
+    )
+    loader_processes: int = setting(
+        0,
+        "Further processes that make the batches, the same ones, for a device that is faster than "
+        "one core makes them.",
+        low=0,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class TranslatorConfig(TrainingConfig):
+    """Hyperparameters of a translator's training, whose batches are counted in tokens."""
+
+    max_tokens: int = setting(
+        4096, "Most tokens of a batch: sources and targets with padding.", low=2
+    )
+    average_epochs: int = setting(
+        0, "Number of last epochs to average the weights of; 0: no average.", low=0
+    )
