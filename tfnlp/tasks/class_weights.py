@@ -5,11 +5,11 @@ import numpy as np
 from tfnlp.utils.errors import InputError, unknown_name
 
 
-def class_weights(given, examples, several=False):
+def class_weights(spec, examples, several=False):
     """Return the weight of each class, (C,) float32, or None for none.
 
     Args:
-        given: ["balanced"], or a list of "NAME=WEIGHT", others 1; None for none. Balanced classes
+        spec: ["balanced"], or a list of "NAME=WEIGHT", others 1; None for none. Balanced classes
             all have the same weight in total: n / (C n_c), as `class_weight` of scikit-learn. With
             `several` a label has the same where it applies as where not: (n - n_c) / n_c.
         examples: `Examples` with labels, of which n_c have class c.
@@ -18,13 +18,13 @@ def class_weights(given, examples, several=False):
     Raises:
         InputError: for an unknown class, and a weight that is no positive number.
     """
-    if not given:
+    if not spec:
         return None
     names = [str(name) for name in examples.label_names]
-    if given == ["balanced"]:
+    if spec == ["balanced"]:
         return _balanced(examples, len(names), several)
     weights = dict.fromkeys(names, 1.0)
-    for item in given:
+    for item in spec:
         name, _, text = item.rpartition("=")
         if name not in weights:
             raise unknown_name("class_weights", name or item, [*names, "balanced"])

@@ -140,11 +140,13 @@ class MultiLabelClassification(Task):
         scores, truth = {}, self.names_of(self.targets(examples))
         for name in self.label_names:
             right = sum(name in a and name in b for a, b in zip(truth, predictions, strict=True))
-            texts, given = (sum(name in names for names in rows) for rows in (truth, predictions))
+            texts, predicted = (
+                sum(name in names for names in rows) for rows in (truth, predictions)
+            )
             scores[name] = {
-                "precision": right / given if given else 0.0,
+                "precision": right / predicted if predicted else 0.0,
                 "recall": right / texts if texts else 0.0,
-                "f1": 2 * right / (texts + given) if texts + given else 0.0,
+                "f1": 2 * right / (texts + predicted) if texts + predicted else 0.0,
                 "texts": texts,
             }
         return scores

@@ -125,7 +125,7 @@ def fit(model, batches, config, run, save_model, **options):
 
 @dataclasses.dataclass
 class Progress:
-    """How far a run is; all are JSON values.
+    """Progress of a run, of JSON values.
 
     Args:
         epoch: the finished epochs.

@@ -105,6 +105,8 @@ class TrainingConfig(Settings):
         high=1,
         below=1,
     )
+    freeze_layers: int = setting(0, "Lowest blocks whose weights stay as they are.", low=0)
+    freeze_embeddings: bool = setting(False, "Whether embeddings stay as they are.", rare=True)
     layer_decay: float = setting(
         1.0,
         "Learning rate of each block, as a share of that of the block above; ELECTRA's is 0.8.",

@@ -11,6 +11,12 @@ BESIDE_FIRST = "convolution"
 _BLOCK = re.compile(r"encoder(?:/block)?_(\d+)/")
 
 
+def block_number(variable):
+    """Return the number of the encoder block that a variable belongs to, from 0, or None."""
+    block = _BLOCK.match(variable.path)
+    return block and int(block[1])
+
+
 def layer_depths(variables):
     """Return the distance of each variable from the top.
 
@@ -27,15 +33,15 @@ def layer_depths(variables):
         InputError: if there are no blocks.
     """
     firsts = [v.path.partition("/")[0] for v in variables]
-    blocks = [_BLOCK.match(v.path) for v in variables]
+    blocks = [block_number(v) for v in variables]
     tops = [-1]  # of each model
     models = []  # the model of each variable
     for first, block in zip(firsts, blocks, strict=True):
         # Embeddings precede a model's blocks: after blocks, they belong to the next model.
         if first in BELOW and tops[-1] >= 0:
             tops.append(-1)
-        if block:
-            tops[-1] = max(tops[-1], int(block[1]))
+        if block is not None:
+            tops[-1] = max(tops[-1], block)
         models.append(len(tops) - 1)
     if min(tops) < 0:
         raise InputError(
@@ -44,8 +50,8 @@ def layer_depths(variables):
         )
 
     def depth(first, block, top):
-        if block:
-            return top + 1 - int(block[1])
+        if block is not None:
+            return top + 1 - block
         if first == BESIDE_FIRST:
             return top + 1
         return top + 2 if first in BELOW else 0

@@ -11,6 +11,7 @@ from keras.src.optimizers.base_optimizer import global_norm
 
 from tfnlp.functional.recompute import recompute_blocks
 from tfnlp.training.step import schedules
+from tfnlp.training.step.frozen import freeze
 from tfnlp.training.step.layer_wise_rates import layer_factors
 
 # Names of the variables of norms; Keras' `RMSNormalization` has `scale`.
@@ -263,6 +264,7 @@ def make_optimizer(
 
 def compile_model(config, trainer, steps_per_epoch):
     """Compile a `Trainer` for epochs of so many steps, as a `TrainingConfig` says."""
+    freeze(trainer, config.freeze_layers, config.freeze_embeddings)
     trainer.accumulation_steps = config.accumulation_steps
     if config.gradient_checkpointing:
         recompute_blocks(trainer)
