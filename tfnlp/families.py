@@ -174,6 +174,24 @@ _FAMILIES = (
         },
     ),
     Family(
+        "modernbert",
+        "tfnlp.configs:ModernBertConfig",
+        "tfnlp.models.modernbert:encode_modernbert",
+        {"modernbert": "tfnlp.checkpoints.modernbert_map:MODERNBERT"},
+        tokenizer="bpe",
+        objectives=("masked_lm",),
+        sizes={
+            "modernbert_base": (),
+            "modernbert_large": (28, 16, 1024, 2624),
+            # Weller et al. 2025, table 1.
+            "ettin_17m": (7, 4, 256, 384),
+            "ettin_32m": (10, 6, 384, 576),
+            "ettin_68m": (19, 8, 512, 768),
+            "ettin_150m": (),
+            "ettin_400m": (28, 16, 1024, 2624),
+        },
+    ),
+    Family(
         "xlnet",
         "tfnlp.configs:XLNetConfig",
         "tfnlp.models.xlnet:encode_xlnet",

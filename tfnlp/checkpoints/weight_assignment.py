@@ -12,6 +12,7 @@ HEAD_LAYERS = {
     *("pooler", "classifier", "span", "lm_transform", "lm_norm", "lm_output", "lm_bias"),
     *("discriminator_norm", "discriminator_transform", "discriminator", "lm_softmax"),
     *("decoder_positions", PAIR_HEAD, "word_embeddings", "mix"),
+    *("prediction", "prediction_norm"),
     *("task_forward_0", "task_backward_0"),
 }
 # Layers of the encoder whose tensors a file may hold though the model lacks them.

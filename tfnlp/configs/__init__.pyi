@@ -23,6 +23,7 @@ from .gpt_config import Gpt2Config as Gpt2Config
 from .gpt_config import GptConfig as GptConfig
 from .kagnet_config import KagNetConfig as KagNetConfig
 from .knowledge_bert_config import KnowledgeBertConfig as KnowledgeBertConfig
+from .modernbert_config import ModernBertConfig as ModernBertConfig
 from .recurrent_config import CELLS as CELLS
 from .recurrent_config import RecurrentConfig as RecurrentConfig
 from .recurrent_config import RecurrentTranslatorConfig as RecurrentTranslatorConfig

@@ -33,9 +33,9 @@ class Pooling:
     """Pooling of a text's states into one vector, for heads on whole texts.
 
     Args:
-        token: "first" for the first token's state, "last" for the last real token's; "ends" for
-            those of a recurrent network of two directions, each where it stopped reading; None
-            where the encoder itself gives the vector.
+        token: "first" for the first token's state, "last" for the last real token's, "mean" for
+            the mean of all real ones; "ends" for those of a recurrent network of two directions,
+            each where it stopped reading; None where the encoder itself gives the vector.
         activation: of the dense layer on it; None for no such layer.
         pretrained: whether the dense layer belongs to the encoder, not to a head.
         dropout_before: whether a classifier has dropout before the dense layer too.
@@ -67,6 +67,10 @@ class BaseConfig:
     output_bias: ClassVar[bool] = False
     # True if masked tokens are predicted from absolute positions too.
     enhanced_mask_decoder: ClassVar[bool] = False
+    # False if layers have no biases, but for the last of each head.
+    biases: ClassVar[bool] = True
+    # True if each head begins with a dense layer, an activation and a norm, as a masked LM's.
+    prediction_head: ClassVar[bool] = False
     # True if a model can take the states of earlier segments.
     has_memory: ClassVar[bool] = False
     # True if that memory is a recurrent network's state, and so of fixed length.

@@ -10,14 +10,15 @@ def layer_norm(x, gamma, beta, epsilon):
     Args:
         x: (..., D).
         gamma: (D,).
-        beta: (D,).
+        beta: (D,), or None for none.
         epsilon: added to the variance.
 
     Returns:
         (..., D), of the type of x; computed in float32 at least.
     """
     dtype = keras.backend.result_type(x.dtype, "float32")
-    x32, gamma, beta = (ops.cast(t, dtype) for t in (x, gamma, beta))
+    x32, gamma = ops.cast(x, dtype), ops.cast(gamma, dtype)
+    beta = 0.0 if beta is None else ops.cast(beta, dtype)
     centred = x32 - ops.mean(x32, axis=-1, keepdims=True)
     variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
     return ops.cast(centred * ops.rsqrt(variance + epsilon) * gamma + beta, x.dtype)
@@ -26,10 +27,10 @@ def layer_norm(x, gamma, beta, epsilon):
 def fused_layer_norm(x, gamma, beta, epsilon):
     """Compute `layer_norm` with a custom gradient: autodiff takes three times as many passes."""
     dtype = keras.backend.result_type(x.dtype, "float32")
-    x32, gamma, beta = (ops.cast(t, dtype) for t in (x, gamma, beta))
+    x32, gamma, *beta = (ops.cast(t, dtype) for t in (x, gamma, beta) if t is not None)
 
     @ops.custom_gradient
-    def normalize(x, gamma, beta):
+    def normalize(x, gamma, *beta):
         centred = x - ops.mean(x, axis=-1, keepdims=True)
         inverse = ops.rsqrt(ops.mean(ops.square(centred), axis=-1, keepdims=True) + epsilon)
         normed = centred * inverse
@@ -48,8 +49,10 @@ def fused_layer_norm(x, gamma, beta, epsilon):
                 normed_rows * ops.matmul(product, column) + ops.matmul(rows, column)
             )
             by_x = ops.reshape(by_x * inverse_rows, ops.shape(x))
-            return by_x, ops.matmul(row, product)[0], ops.matmul(row, rows)[0]
+            by_beta = (ops.matmul(row, rows)[0] for _ in beta)
+            return by_x, ops.matmul(row, product)[0], *by_beta
 
-        return normed * gamma + beta, gradient
+        y = normed * gamma
+        return (y + beta[0] if beta else y), gradient
 
-    return ops.cast(normalize(x32, gamma, beta), x.dtype)
+    return ops.cast(normalize(x32, gamma, *beta), x.dtype)

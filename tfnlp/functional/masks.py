@@ -78,6 +78,12 @@ def causal_mask(target_length, source_length):
     return ops.arange(source_length)[None, None, :] <= rows
 
 
+def window_mask(length, window):
+    """Return a (1, L, L) boolean mask, true where positions are at most `window` apart."""
+    positions = ops.arange(length)
+    return (ops.abs(positions[:, None] - positions[None, :]) <= window)[None]
+
+
 def padding_mask(token_ids, pad_token_id=0):
     """Return the padding mask, (B, L) boolean: true at real tokens."""
     return ops.not_equal(token_ids, pad_token_id)

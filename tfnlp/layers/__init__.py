@@ -20,6 +20,7 @@ from tfnlp.layers.attention.quadratic_position import QuadraticPositionAttention
 from tfnlp.layers.attention.relative import RelativeAttention
 from tfnlp.layers.attention.relative_biases import RelativeBiases
 from tfnlp.layers.attention.relative_position_table import RelativePositionTable
+from tfnlp.layers.attention.rotary_embedding import RotaryEmbedding
 from tfnlp.layers.attention.score_attention import ScoreAttention
 from tfnlp.layers.attention.two_stream import TwoStreamAttention
 from tfnlp.layers.blocks.convolution_block import ConvolutionBlock
@@ -83,6 +84,7 @@ __all__ = [
     "RelativeAttention",
     "RelativeBiases",
     "RelativePositionTable",
+    "RotaryEmbedding",
     "ScalarMix",
     "ScoreAttention",
     "SharedEncoder",

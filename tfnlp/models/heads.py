@@ -5,7 +5,7 @@ from keras import ops
 
 from tfnlp.configs import TEXT_CLASS_HEADS
 from tfnlp.functional.activations import get_activation
-from tfnlp.layers import AdaptiveSoftmax, LastState, LayerNormalization, OutputBias
+from tfnlp.layers import AdaptiveSoftmax, LastState, LayerNormalization, MeanPooling, OutputBias
 from tfnlp.layers.core.dense import Dense
 from tfnlp.models.shared_parts import head_initializer
 
@@ -15,6 +15,8 @@ def pool(config, x, padding_mask, head):
     pooling = config.pooling
     if pooling.token == "first":
         x = x[:, 0]
+    elif pooling.token == "mean":
+        x = MeanPooling(name="mean_state")(x, padding_mask)
     elif pooling.token == "last":
         x = LastState(name="last_state")(x, padding_mask)
     else:
@@ -22,7 +24,7 @@ def pool(config, x, padding_mask, head):
         last = LastState(name="last_state")(forward, padding_mask)
         x = ops.concatenate([last, backward[:, 0]], axis=-1)
     if pooling.activation is None:
-        return x
+        return predict(config, x)
     if pooling.dropout_before and head in TEXT_CLASS_HEADS:
         x = keras.layers.Dropout(config.head_dropout, name="pooler_dropout")(x)
     pooler = Dense(
@@ -34,6 +36,22 @@ def pool(config, x, padding_mask, head):
     return pooler(x)
 
 
+def predict(config, x):
+    """Return the dense layer, activation and norm of states (..., D) that a head begins with.
+
+    These are the states themselves in families without a prediction head.
+    """
+    if not config.prediction_head:
+        return x
+    return norm(config, transform(config, x, "prediction", "gelu"), "prediction_norm")
+
+
+def norm(config, x, name):
+    """Return the layer norm of a head."""
+    options = {"epsilon": config.layer_norm_epsilon, "center": config.biases}
+    return LayerNormalization(**options, name=name)(x)
+
+
 def transform(config, x, name, activation, units=None):
     """Compute the dense layer with an activation before the logits of tokens, (B, L, D).
 
@@ -43,6 +61,7 @@ def transform(config, x, name, activation, units=None):
         units or config.hidden_dim,
         activation=get_activation(activation),
         kernel_initializer=head_initializer(config),
+        use_bias=config.biases,
         name=name,
     )
     return dense(x)
@@ -65,6 +84,7 @@ def classify(config, pooled, num_classes, dropout):
 
 def tag(config, x, num_classes):
     """Compute the logits of each token, (B, L, C) float32 (Devlin et al. 2019, section 5.3)."""
+    x = predict(config, x)
     x = keras.layers.Dropout(config.tagger_dropout, name="classifier_dropout")(x)
     return _dense(config, num_classes, "classifier")(x)
 
@@ -74,6 +94,7 @@ def answer(config, x):
 
     Devlin et al. 2019, section 4.2: a product with a start and an end vector.
     """
+    x = predict(config, x)
     x = keras.layers.Dropout(config.answerer_dropout, name="span_dropout")(x)
     logits = _dense(config, 2, "span")(x)  # (B, L, 2)
     return logits[..., 0], logits[..., 1]
@@ -82,8 +103,7 @@ def answer(config, x):
 def masked_lm(config, embeddings, x):
     """Compute the masked LM logits of each position, (B, L, V) (Devlin et al. 2019, task 1)."""
     x = transform(config, x, "lm_transform", config.lm_activation, embeddings.embedding_dim)
-    norm = LayerNormalization(epsilon=config.layer_norm_epsilon, name="lm_norm")
-    return lm(config, embeddings, norm(x))
+    return lm(config, embeddings, norm(config, x, "lm_norm"))
 
 
 def compare_texts(config, pooled):
@@ -162,8 +182,7 @@ def discriminate(config, x, positions=None):
         if positions is not None:
             starts = ops.cumsum(ops.ones_like(positions), axis=1) - 1 - positions
             first = ops.take_along_axis(x, starts[..., None], axis=1)
-        norm = LayerNormalization(epsilon=config.layer_norm_epsilon, name="discriminator_norm")
-        x = norm(x + first)
+        x = norm(config, x + first, "discriminator_norm")
     x = transform(config, x, "discriminator_transform", config.activation)
     return _dense(config, 1, "discriminator")(x)[..., 0]
 

@@ -101,23 +101,34 @@ def visible_tokens(inputs, queries=None):
     return ops.logical_and(ops.cast(real, "bool"), segment_mask(documents, keys))
 
 
-def encoder_blocks(config, options, attention=None, block=EncoderBlock, **kwargs):
-    """Build the config's blocks, of the class `block`; `attention()` builds each attention."""
+def encoder_blocks(
+    config, options, attention=None, block=EncoderBlock, by_number=lambda number: {}, **kwargs
+):
+    """Build the config's blocks.
+
+    Args:
+        config, options: of the model.
+        attention: a function that builds the attention of each block; BERT's if None.
+        block: the class of the blocks.
+        by_number: a function from the number of a block to arguments that differ by block.
+        kwargs: arguments of all blocks.
+    """
     if attention is None:
         kwargs |= {"block_size": options.block_size, "key_dim": config.head_dim}
+    kwargs = {
+        "activation": config.activation,
+        "dropout": config.dropout,
+        "attention_dropout": config.attention_dropout,
+        "layer_norm_epsilon": config.layer_norm_epsilon,
+        "dropout_after": config.dropout_after,
+    } | kwargs
     return [
         block(
             config.num_heads,
             config.intermediate_dim,
-            activation=config.activation,
-            dropout=config.dropout,
-            attention_dropout=config.attention_dropout,
-            layer_norm_epsilon=config.layer_norm_epsilon,
             kernel_initializer=weight_initializer(config),
-            attention=attention and attention(),
-            dropout_after=config.dropout_after,
             name=f"encoder_{i}",
-            **kwargs,
+            **kwargs | {"attention": attention and attention()} | by_number(i),
         )
         for i in range(config.num_layers)
     ]

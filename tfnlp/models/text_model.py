@@ -137,9 +137,8 @@ def output_bias(model):
 def reads_pooled_states(path, head):
     """Return whether a weight computes, or reads, the pooled vector of a text."""
     layer = path.partition("/")[0]
-    return layer == "pooler" or (
-        layer == "classifier" and head in (*configs.TEXT_CLASS_HEADS, "chooser")
-    )
+    of_head = layer in ("prediction", "prediction_norm", "classifier")
+    return layer == "pooler" or (of_head and head in (*configs.TEXT_CLASS_HEADS, "chooser"))
 
 
 def max_positions(model):

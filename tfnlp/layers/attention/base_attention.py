@@ -6,6 +6,7 @@ from keras import ops
 
 from tfnlp.functional.attention import blockwise_attention, fused_attention
 from tfnlp.functional.attention_heads import join_heads, split_heads
+from tfnlp.functional.local_attention import local_attention, with_window
 from tfnlp.functional.masks import causal_mask, combine_masks
 from tfnlp.functional.memory import prepend_memory
 from tfnlp.functional.products import plain_product
@@ -113,6 +114,8 @@ class BaseAttention(BaseLayer):
     OPTIONS = (*KERNEL_OPTIONS, *BIAS_OPTIONS, "output_initializer")
     # Call arguments that are hidden states as the inputs are: a pre-norm block normalises them.
     STATES = ()
+    # Distance of the farthest key that a query sees, of `MultiHeadAttention`.
+    window = None
     # Function that `tfnlp.inspection` has each call's tensors from, as `_attend` takes them.
     observer = None
 
@@ -217,10 +220,16 @@ class BaseAttention(BaseLayer):
         """
         self._check_scores(call.return_attention_scores)
         value = projections[-1]
+        by_band = self.window and self.observer is None and not call.return_attention_scores
+        if self.window and not by_band:
+            mask = with_window(mask, ops.shape(value)[2], self.window)
         if self.observer is not None:
             self.observer(self, call, scores, projections, mask)
         dropout = self.dropout_layer if self.dropout and call.training else None
-        if self.block_size:
+        if by_band:
+            arguments = (scores, value, mask, dropout, call.product)
+            context = local_attention(*arguments, window=self.window)
+        elif self.block_size:
             options = {"block_size": self.block_size, "training": bool(call.training)}
             context = blockwise_attention(scores, value, mask, dropout, **options)
         else:

@@ -6,6 +6,7 @@ from keras import ops
 from tfnlp.functional.attention import Scores
 from tfnlp.functional.attention_heads import scaled, split_heads
 from tfnlp.functional.masks import combine_masks
+from tfnlp.functional.shapes import check_sizes
 from tfnlp.layers.attention.base_attention import BaseAttention
 from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, check_choice
 
@@ -19,7 +20,10 @@ class MultiHeadAttention(BaseAttention):
     compares. Vaswani et al. 2017, 'Attention Is All You Need', section 3.2: eq. 1 for one head,
     `concat(head_1 .. head_N) W^O` for all.
 
-    Args: those of `BaseAttention`.
+    Args: those of `BaseAttention`, and
+        rotary: a `RotaryEmbedding` by which queries and keys turn, or None.
+        window: attend to keys at most so many positions away, without holding all scores, unless
+            they are asked for: those are of all keys. Of self-attention; None for all keys.
 
     Call arguments:
         query: (B, T, D).
@@ -44,8 +48,20 @@ class MultiHeadAttention(BaseAttention):
 
     Raises:
         ValueError: for sizes below 1, for masks that do not fit, where the scores are asked for
-            with `block_size`, and for a cache of another batch.
+            with `block_size`, for a cache of another batch, and for a cache or another source with
+        `rotary` or `window`.
     """
+
+    def __init__(self, *args, rotary=None, window=None, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.keep(locals())
+        check_sizes(window=window)
+
+    @classmethod
+    def from_config(cls, config):
+        rotary = config.get("rotary")
+        rotary = rotary and keras.saving.deserialize_keras_object(rotary)
+        return super().from_config(config | {"rotary": rotary})
 
     @classmethod
     def from_keras(cls, attention):
@@ -109,12 +125,30 @@ class MultiHeadAttention(BaseAttention):
             mask=mask,
             return_projections=return_projections,
         )
+        self._check_is_of_itself(query, value, cache)
         if cache is None:
             q, k, v, mask = self._inputs(call, query, value, key)
+            if self.rotary is not None:
+                q, k = self.rotary(q), self.rotary(k)
         else:
             q, k, v, mask = self._cached_inputs(query, call.attention_mask, cache)
         scores = Scores(scaled(q), k)  # q_i . k_j / sqrt(H), of (B, N, T, H) and (B, N, S, H)
         return self._attend(call, scores, (q, k, v), mask)
+
+    def rounded_tensors(self):
+        # A turned key has another range than the projection that it is of.
+        return super().rounded_tensors() | ({} if self.rotary is None else {"key": None})
+
+    def _check_is_of_itself(self, query, value, cache):
+        """Raise a ValueError for another source where positions count."""
+        if self.rotary is None and not self.window:
+            return
+        lengths = {query.shape[1], query.shape[1] if value is None else value.shape[1]}
+        if cache is not None or len(lengths - {None}) > 1:
+            raise ValueError(
+                "rotary or window is of attention of a text to itself, without a cache; give "
+                "values of the query's length."
+            )
 
     def project_source(self, value):
         """Return keys (B, N, S, H) and values of states (B, S, D'), a `cache` for many queries."""

@@ -29,6 +29,7 @@ class EncoderBlock(BaseBlock):
             are not for it.
         norm: a layer of which each sub-layer has a new copy as its norm, such as a
             `keras.layers.RMSNormalization`; `LayerNormalization` if None.
+        normalized: the sub-layers that have a norm; one alone in ModernBERT's first block.
         feed_forward_dropout: applied between the two layers of the feed-forward network.
         output_initializer: for the kernels that write to the residual stream, which GPT-2
             starts smaller; `kernel_initializer` if None.
@@ -58,6 +59,7 @@ class EncoderBlock(BaseBlock):
         attention=None,
         feed_forward=None,
         norm=None,
+        normalized=SUBLAYERS,
         feed_forward_dropout=0.0,
         output_initializer=None,
         dropout_after=SUBLAYERS,
@@ -70,11 +72,13 @@ class EncoderBlock(BaseBlock):
                 raise ValueError(f"{part}={layer!r} must be a layer, or None.")
         norm = norm and keras.saving.serialize_keras_object(norm)
         self.keep(locals() | {"shared_parts": [*(shared_parts or ())]})
-        for name in dropout_after:
-            check_choice("dropout_after", name, SUBLAYERS)
+        for argument, names in (("dropout_after", dropout_after), ("normalized", normalized)):
+            for name in names:
+                check_choice(argument, name, SUBLAYERS)
         if attention is not None:
             _check_attention(self, attention)
             self.block_size = getattr(attention, "block_size", None)
+        self.normalized = tuple(normalized)
         parts = shared_parts or {}
         self.given_attention = attention
         self.given_feed_forward = feed_forward
@@ -97,6 +101,8 @@ class EncoderBlock(BaseBlock):
             self.attention = parts.get("attention")
 
     def _norm(self, name):
+        if name.removesuffix("_norm") not in self.normalized:
+            return keras.layers.Identity(dtype=self.dtype_policy, name=name)
         if self.norm is None:
             return super()._norm(name)
         policy = keras.dtype_policies.serialize(self.dtype_policy)

@@ -10,8 +10,7 @@ from tfnlp.functional.layer_norm import fused_layer_norm
 class LayerNormalization(keras.layers.LayerNormalization):
     """`keras.layers.LayerNormalization`, faster in training where it is over the last axis.
 
-    That is with scale and center; other `axis`, `scale`, `center` and `rms_scaling` are computed
-    as Keras does.
+    That is with a scale; other `axis`, `scale` and `rms_scaling` are computed as Keras does.
 
     Call arguments:
         inputs: (..., D).
@@ -22,7 +21,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
 
     def call(self, inputs):
         is_last = list(self.axis) in ([-1], [len(inputs.shape) - 1])
-        if not is_last or self.gamma is None or self.beta is None:
+        if not is_last or self.gamma is None or self.rms_scaling:
             return super().call(inputs)
         x = fused_layer_norm(inputs, self.gamma, self.beta, self.epsilon)
         return ops.cast(x, self.compute_dtype)  # inputs come uncast, as to Keras' own

@@ -31,6 +31,7 @@ class TextEmbedding(TokenLayer):
         embedding_dim: E, the width of the tables; D, and no projection, if None.
         position_offset: rows before the first position's, as RoBERTa has them.
         use_norm: whether the sum is normalised.
+        center: whether the norm adds a shift.
         kernel_regularizer, kernel_constraint, bias_initializer, bias_regularizer,
             bias_constraint: for the projection, whose kernel starts as the tables do.
 
@@ -64,6 +65,7 @@ class TextEmbedding(TokenLayer):
         embedding_dim=None,
         position_offset=0,
         use_norm=True,
+        center=True,
         **kwargs,
     ):
         super().__init__(vocabulary_size, hidden_dim, **kwargs)
@@ -72,7 +74,10 @@ class TextEmbedding(TokenLayer):
         self.norm = None
         if use_norm:
             self.norm = LayerNormalization(
-                epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
+                epsilon=layer_norm_epsilon,
+                center=center,
+                dtype=self.dtype_policy,
+                name="norm",
             )
         self.dropout_layer = self._dropout_layer(dropout)
         self._owner = None
@@ -96,7 +101,7 @@ class TextEmbedding(TokenLayer):
                 f"{embedding.name} first, and {self.name} after share()."
             )
         sizes = ("vocabulary_size", "embedding_dim", "max_length", "num_segments")
-        for name in (*sizes, "position_offset", "use_norm"):
+        for name in (*sizes, "position_offset", "use_norm", "center"):
             value, other = getattr(self, name), getattr(embedding, name)
             if value != other:
                 raise ValueError(f"{name} is {value}, but that of the tables to share is {other}.")

@@ -76,6 +76,8 @@ SPECIAL_TOKENS = {
     ),
     "elmo": SpecialTokens("ElmoTokenizer", _bracketed(), *_BERT_TEMPLATES),
     "deberta": SpecialTokens("DebertaTokenizer", _bracketed(), *_BERT_TEMPLATES),
+    # Its class says nothing of the family.
+    "modernbert": SpecialTokens("PreTrainedTokenizerFast", _bracketed(), *_BERT_TEMPLATES),
     "albert": SpecialTokens("AlbertTokenizer", _bracketed("<unk>", "<pad>"), *_BERT_TEMPLATES),
     "xlnet": SpecialTokens(
         "XLNetTokenizer",

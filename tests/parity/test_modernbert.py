@@ -1,0 +1,55 @@
+"""ModernBERT where no scores are asked for, so that local blocks attend by bands."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.parity import test_families as families
+from tests.parity.compare import check_gradients, near
+from tfnlp.checkpoints import load_model
+
+torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
+pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+
+
+def states(model, inputs):
+    return families.run_reference(model, "modernbert", inputs).last_hidden_state
+
+
+@pytest.mark.parametrize("has_known_length", [False, True])
+def test_bands_give_states_and_gradients(has_known_length, tmp_path):
+    theirs = families.reference(tmp_path, "modernbert")
+    ours = load_model(tmp_path)
+    # With an unknown length all texts are cut into blocks, those of one block among them.
+    call = ours if has_known_length else tf.function(ours, input_signature=[signature()])
+    for length, masked in ((1, False), (31, True), (97, False), (200, True)):
+        inputs = families.make_inputs("modernbert", length, masked)
+        real = inputs["padding_mask"][..., None]
+        pull = np.random.default_rng(1).normal(size=(2, length, 24)).astype("float32") * real
+        theirs.zero_grad()
+        expected = states(theirs, inputs)
+        with tf.GradientTape() as tape:
+            found = call(inputs)["sequence_output"]
+            loss = tf.reduce_sum(found * pull)
+        largest = float(expected.detach().abs().max())
+        near(found * real, expected.detach().numpy() * real, 1e-5 * max(1, largest))
+        (expected * torch.tensor(pull)).sum().backward()
+        check_gradients(tape, loss, families.named_gradients(ours, theirs))
+
+
+def signature():
+    names = ("token_ids", "segment_ids", "padding_mask")
+    return {name: tf.TensorSpec((None, None), tf.int32) for name in names}
+
+
+def test_in_half_precision_states_are_as_near_as_the_reference(tmp_path):
+    theirs = families.reference(tmp_path, "modernbert")
+    ours = load_model(tmp_path, dtype="mixed_bfloat16")
+    inputs = families.make_inputs("modernbert", 130, masked=True)
+    real = inputs["padding_mask"][..., None]
+    with torch.no_grad():
+        exact = states(theirs, inputs).numpy() * real
+        half = states(theirs.to(torch.bfloat16), inputs).float().numpy() * real
+    found = tf.cast(ours(inputs)["sequence_output"], "float32").numpy() * real
+    error, due = (np.sqrt(np.mean((x - exact) ** 2)) for x in (found, half))
+    assert 0 < error < 1.1 * due < 0.1
