@@ -8,7 +8,8 @@ import tensorflow as tf
 from keras import ops
 
 from tfnlp.functional import layer_norm
-from tfnlp.functional.attention import attention, fused_attention
+from tfnlp.functional.attention import Scores, attention, fused_attention
+from tfnlp.functional.local_attention import banded_attention
 from tfnlp.functional.relative_positions import projected_sinusoids, relative_sinusoids
 from tfnlp.functional.relative_scores import relative_scores, shifted_relative_scores
 
@@ -50,6 +51,27 @@ def test_fused_attention(length, source_length, value_heads, masked):
         mask[0, 0] = False  # a query that may see nothing
     fast, plain = (functools.partial(f, mask=mask) for f in (fused_attention, attention))
     check_equal(fast, plain, scores, value)
+
+
+@pytest.mark.parametrize("window", [1, 40])
+@pytest.mark.parametrize("shape", [None, (1, 1), (90, 90), (HEADS, 1, 90), (90, 1)])
+def test_local_attention_by_bands(window, shape):
+    """Whether a mask is of keys, of all pairs, of heads or of queries."""
+    query, key, value = (normal(BATCH, HEADS, 90, SIZE, seed=seed) for seed in range(3))
+    mask = None
+    if shape:
+        mask = np.random.default_rng(1).random((BATCH, *shape)) < 0.6
+        mask[0, ..., :1, :] = False
+    near = np.abs(np.arange(90)[:, None] - np.arange(90)) <= window
+
+    def plain(query, key, value):
+        seen = near[None] if mask is None else mask & near
+        return attention(Scores(query, key).compute(), value, seen)
+
+    def fast(query, key, value):
+        return banded_attention(Scores(query, key), value, mask, window=window)
+
+    check_equal(fast, plain, query, key, value)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -94,3 +116,5 @@ def test_layer_norm(shape):
     )
     gamma, beta = 1 + 0.3 * normal(12, seed=1), normal(12, seed=2)
     check_equal(fast, plain, 5 + 2 * normal(*shape), gamma, beta)
+    fast, plain = (functools.partial(f, beta=None) for f in (fast, plain))
+    check_equal(fast, plain, 5 + 2 * normal(*shape), gamma)

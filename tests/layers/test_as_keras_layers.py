@@ -30,7 +30,7 @@ CASES = {
         lambda **kw: layers.FactorizedEmbedding(9, 3, 8, use_output_bias=True, **kw),
         [IDS],
     ),
-    "FeedForward": (lambda **kw: layers.FeedForward(16, **kw), [STATES]),
+    "FeedForward": (lambda **kw: layers.FeedForward(16, gated=True, **kw), [STATES]),
     "GradientDisentangledEmbedding": (
         lambda **kw: layers.GradientDisentangledEmbedding(9, 8, 6, embedding_dim=4, **kw),
         [IDS, IDS],
@@ -71,6 +71,7 @@ CASES = {
     ),
     "RelativeBiases": (lambda **kw: layers.RelativeBiases(2, 4, **kw), [STATES]),
     "RelativePositionTable": (lambda **kw: layers.RelativePositionTable(3, **kw), [STATES]),
+    "RotaryEmbedding": (layers.RotaryEmbedding, [np.zeros((2, 3, 4, 6), "float32")]),
     "ScalarMix": (layers.ScalarMix, [STATES]),
     "ScoreAttention": (
         lambda **kw: layers.ScoreAttention("concat", use_bias=True, **kw),

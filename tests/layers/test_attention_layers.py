@@ -9,6 +9,9 @@ from tfnlp import layers
 
 MAKERS = {
     "plain": lambda **kw: layers.MultiHeadAttention(2, 4, **kw),
+    "rotary and local": lambda **kw: layers.MultiHeadAttention(
+        2, 4, rotary=layers.RotaryEmbedding(), window=2, **kw
+    ),
     "relative": lambda **kw: layers.RelativeAttention(2, 4, clamp_length=6, **kw),
     "two-stream": lambda **kw: layers.TwoStreamAttention(2, 4, **kw),
     "disentangled": lambda **kw: layers.DisentangledAttention(2, 4, max_distance=5, **kw),
@@ -181,6 +184,12 @@ NARROW = np.ones((2, 6, 5))
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: layers.MultiHeadAttention(2, 4, window=0), "window=0 must be at least 1"),
+        (lambda: layers.RotaryEmbedding()(np.zeros((1, 2, 4, 3))), "dim=3 must be even"),
+        (
+            lambda: layers.MultiHeadAttention(2, 4, window=2)(text(), text(length=4)),
+            "rotary or window is of attention of a text to itself",
+        ),
         (lambda: layers.RelativeAttention(0, 4), "num_heads=0 must be at least 1"),
         (lambda: layers.RelativeAttention(2, 4, clamp_length=0), "clamp_length=0"),
         (lambda: layers.RelativeAttention(2, 4)(np.zeros((1, 3, 7))), "dim=7 must be even"),

@@ -16,6 +16,7 @@ from tests.layers.witnesses import rand
 from tfnlp import layers
 
 # What no family that tests/distill converts has.
+MORE = ("rotary and local", "four terms", "concat")
 BLOCKWISE = ("relative", "two-stream", "DeBERTa v3")
 
 
@@ -103,8 +104,13 @@ CASES = {
     ),
 }
 CASES |= {
-    name: (functools.partial(attention_model, name), [rand(1, n, 8) for n in (1, 12, 7)])
-    for name in ("four terms", "concat", *(f"{name} in blocks" for name in BLOCKWISE))
+    name: (functools.partial(attention_model, name), [rand(1, n, 8) for n in (1, 12, 70)])
+    for name in (
+        "rotary and local",
+        "four terms",
+        "concat",
+        *(f"{name} in blocks" for name in BLOCKWISE),
+    )
 }
 
 

@@ -1,4 +1,7 @@
-"""Config of ModernBERT (Warner et al. 2024), Ettin (Weller et al. 2025) and mmBERT (Marone et al. 2025)."""
+"""Config of ModernBERT (Warner et al. 2024).
+
+Ettin (Weller et al. 2025) and mmBERT (Marone et al. 2025) differ from it in sizes and rates alone.
+"""
 
 import dataclasses
 from typing import ClassVar

@@ -10,7 +10,6 @@ from tfnlp.layers import (
     RotaryEmbedding,
 )
 from tfnlp.models.shared_parts import (
-    embed_tokens,
     encoder_blocks,
     run_blocks,
     text_embedding,

@@ -23,7 +23,7 @@ class RotaryEmbedding(BaseLayer):
         inputs: queries or keys by head, (B, N, L, H), of positions 0 to L - 1.
 
     Returns:
-        (B, N, L, H); computed in float32.
+        (B, N, L, H) of the type of the inputs; computed in float32.
 
     Raises:
         ValueError: at the call, if H is odd.
@@ -32,6 +32,7 @@ class RotaryEmbedding(BaseLayer):
     def __init__(self, theta=10000.0, **kwargs):
         super().__init__(**kwargs)
         self.keep(locals())
+        self.autocast = False  # of the type of its attention, whose part it is
 
     def call(self, inputs):
         length, size = ops.shape(inputs)[-2:]
@@ -40,5 +41,5 @@ class RotaryEmbedding(BaseLayer):
         turned = (first * cosine - second * sine, second * cosine + first * sine)
         return ops.cast(ops.concatenate(turned, axis=-1), inputs.dtype)
 
-    def compute_output_shape(self, input_shape):
-        return input_shape
+    def compute_output_spec(self, inputs):
+        return keras.KerasTensor(inputs.shape, dtype=inputs.dtype)
