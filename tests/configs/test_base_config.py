@@ -15,6 +15,7 @@ from tfnlp.configs import (
     DebertaV2Config,
     ElectraConfig,
     GptConfig,
+    ModernBertConfig,
     RecurrentConfig,
     RecurrentTranslatorConfig,
     RobertaConfig,
@@ -63,6 +64,9 @@ def test_heads_that_a_family_cannot_have_are_refused(config, head, message):
             {"enhanced_mask_decoder": True, "tie_embeddings": False},
             "enhanced_mask_decoder=True needs tie_embeddings=True",
         ),
+        (ModernBertConfig, {"classifier_pooling": "max"}, "classifier_pooling='max' must be one"),
+        (ModernBertConfig, {"hidden_dim": 36}, "num_heads=12 must divide hidden_dim=36 into even"),
+        (ModernBertConfig, {"local_attention": 1}, "local_attention=1 must be at least 2"),
         (TransformerXLConfig, {"memory_length": None}, "same_length needs a memory_length"),
         (TransformerConfig, {"num_decoder_heads": 3}, "num_decoder_heads=3 does not divide"),
         (

@@ -44,7 +44,8 @@ ENCODER_DECODER = {
 # model_type: the stem of their classes and the fields that all start from.
 CASES = {
     **{kind: families.CASES[kind] for kind in ("bert", "distilbert", "albert")},
-    **{kind: families.CASES[kind] for kind in ("electra", "deberta", "xlnet", "gpt2")},
+    **{kind: families.CASES[kind] for kind in ("electra", "deberta", "modernbert")},
+    **{kind: families.CASES[kind] for kind in ("xlnet", "gpt2")},
     "roberta": ("Roberta", families.CASES["bert"][1]),
     "xlm-roberta": ("XLMRoberta", families.CASES["bert"][1]),
     "deberta-v2": families.CASES["deberta_v2_xlarge"],
@@ -106,6 +107,24 @@ VALUES = {
     "summary_activation": "relu",
     # GPT
     **dict.fromkeys(("scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn"), True),
+    # ModernBERT
+    **dict.fromkeys(("hidden_activation", "classifier_activation"), "relu"),
+    **dict.fromkeys(("embedding_dropout", "mlp_dropout"), 0.3),
+    **dict.fromkeys(("attention_bias", "mlp_bias", "norm_bias", "classifier_bias"), True),
+    **dict.fromkeys(("sparse_prediction", "deterministic_flash_attn"), True),
+    "decoder_bias": False,
+    "head_dim": 4,
+    "norm_eps": 0.2,
+    "local_attention": 3,
+    "classifier_pooling": "cls",
+    "layer_types": ["full_attention", "sliding_attention"] * 2,
+    "rope_parameters": {
+        "full_attention": {"rope_type": "default", "rope_theta": 50.0},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 20.0},
+    },
+    "sparse_pred_ignore_index": -1,
+    "initializer_cutoff_factor": 1.0,
+    **dict.fromkeys(("cls_token_id", "sep_token_id"), 5),
     # DistilBERT
     "sinusoidal_pos_embds": True,
     # Marian and Pegasus
@@ -142,6 +161,8 @@ OWN_VALUES = {
     ("xlnet", "summary_proj_to_labels"): True,
     ("roberta", "pad_token_id"): 2,
     **dict.fromkeys((("albert", "num_hidden_layers"), ("deberta-v2", "num_hidden_layers")), 4),
+    ("modernbert", "num_hidden_layers"): 4,
+    ("modernbert", "hidden_size"): 48,  # of even parts
 }
 # What the code of the models names beside the fields of a config.
 NOT_FIELDS = {"_attn_implementation", "num_labels", "architectures"}
@@ -153,7 +174,7 @@ ALONE = {
     "norm_rel_ebd": (None,),
 }
 # Values that `transformers` does not run with, though its config takes them.
-NOT_RUN = {(kind, "return_dict") for kind in ("gpt2", "marian", "pegasus")}
+NOT_RUN = {(kind, "return_dict") for kind in ("gpt2", "marian", "modernbert", "pegasus")}
 
 
 def heads_of(kind):
@@ -226,7 +247,7 @@ def run(model, kind, head, training=False):
         with torch.no_grad():
             return [model.train(training)(*ids.values())[0].numpy()]
     arguments = {"input_ids": ids["token_ids"], "attention_mask": ids["padding_mask"]}
-    if kind not in ("distilbert", "openai-gpt", "gpt2"):
+    if kind not in ("distilbert", "openai-gpt", "gpt2", "modernbert"):
         arguments["token_type_ids"] = ids["segment_ids"]
     if head == "permutation_lm":
         order = ids["permutation_order"]

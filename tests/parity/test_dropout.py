@@ -30,6 +30,8 @@ RATES = {
     "resid_pdrop": 0.15,
     "attn_pdrop": 0.25,
     "embd_pdrop": 0.2,
+    "embedding_dropout": 0.2,
+    "mlp_dropout": 0.15,
 }
 # Each family's classifier, and the heads whose dropout differs from it.
 HEADS = [(name, "classifier") for name in families.CASES if name not in families.TWICE]

@@ -7,9 +7,12 @@ import tensorflow as tf
 from tests.parity import test_families as families
 from tests.parity.compare import check_gradients, near
 from tfnlp.checkpoints import load_model
+from tfnlp.checkpoints.checkpoint_map import read_fields
+from tfnlp.checkpoints.modernbert_map import MODERNBERT
+from tfnlp.utils.errors import InputError
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
-pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
 
 
 def states(model, inputs):
@@ -53,3 +56,32 @@ def test_in_half_precision_states_are_as_near_as_the_reference(tmp_path):
     found = tf.cast(ours(inputs)["sequence_output"], "float32").numpy() * real
     error, due = (np.sqrt(np.mean((x - exact) ** 2)) for x in (found, half))
     assert 0 < error < 1.1 * due < 0.1
+
+
+OLDER = {"global_attn_every_n_layers": 2, "global_rope_theta": 50.0, "local_rope_theta": 20.0}
+
+
+def test_older_files_say_kinds_of_blocks_and_thetas_otherwise():
+    theirs = transformers.ModernBertConfig(num_hidden_layers=5, **OLDER).to_dict()
+    newer, unknown = read_fields(MODERNBERT, theirs, "config.json")
+    assert not unknown
+    assert (newer.global_every, newer.global_theta, newer.local_theta) == (2, 50.0, 20.0)
+    for name in ("layer_types", "rope_parameters"):
+        del theirs[name]
+    assert read_fields(MODERNBERT, theirs | OLDER, "config.json") == (newer, [])
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"layer_types": ["sliding_attention"] * 22}, r"layer_types=\['sliding.* not supported"),
+        ({"layer_types": ["full_attention"] * 3}, "not supported with num_hidden_layers=22"),
+        (
+            {"rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 2.0}}},
+            "only a rope_type of 'default' is",
+        ),
+    ],
+)
+def test_other_kinds_of_blocks_and_positions_are_refused(fields, message):
+    with pytest.raises(InputError, match=message):
+        read_fields(MODERNBERT, {"model_type": "modernbert"} | fields, "config.json")

@@ -7,6 +7,7 @@ from tfnlp.checkpoints.checkpoint_map import (
     CheckpointMap,
     Weight,
     architectures,
+    check_only,
     dense,
     heads,
     kernel,
@@ -29,10 +30,14 @@ FIELDS = {
     "local_attention": "local_attention",
     "classifier_pooling": "classifier_pooling",
 }
-# `transformers` 5 has the last two as the first two.
+# `transformers` 5 has the last three as the first two.
 DEFAULTS = {
     "layer_types": None,
     "rope_parameters": None,
+    "head_dim": None,
+    "hidden_size": 768,
+    "num_hidden_layers": 22,
+    "num_attention_heads": 12,
     "global_attn_every_n_layers": 3,
     "global_rope_theta": 160_000.0,
     "local_rope_theta": 10_000.0,
@@ -70,18 +75,16 @@ CLASSES = (*PREDICTION, *dense("classifier", "classifier"))
 
 def _decode(ours, fields):
     """Return our fields with thetas and the distance of global blocks."""
+    check_only(fields, "head_dim", fields["hidden_size"] // fields["num_attention_heads"])
     every, types = fields["global_attn_every_n_layers"], fields["layer_types"]
     if types is not None:
-        globals_ = [i for i, kind in enumerate(types) if kind == KINDS["global"]]
-        every = globals_[1] if len(globals_) > 1 else max(len(types), 1)
-        if types != _layer_types(len(types), every):
+        seconds = [i for i, kind in enumerate(types) if kind == KINDS["global"] and i]
+        every = min(seconds, default=max(len(types), 1))
+        if types != _layer_types(fields["num_hidden_layers"], every):
             raise InputError(
-                f"layer_types={types} is not supported; only a full_attention at the first of "
-                "equally many layers is."
-            )
-        if len(types) != ours.get("num_layers", len(types)):
-            raise InputError(
-                f"layer_types has {len(types)} entries for num_hidden_layers={ours['num_layers']}."
+                f"layer_types={types} is not supported with num_hidden_layers="
+                f"{fields['num_hidden_layers']}; only a full_attention in the first of equally "
+                "many layers is."
             )
     ours = ours | {"global_every": every}
     for kind, name in KINDS.items():
@@ -139,8 +142,8 @@ MODERNBERT = CheckpointMap(
         # Of fresh weights, of the loss alone, and the same result computed otherwise.
         *("initializer_cutoff_factor", "sparse_prediction", "sparse_pred_ignore_index"),
         *("deterministic_flash_attn", "reference_compile", "repad_logits_with_grad"),
-        # What older versions of `transformers` wrote beside `classifier_pooling`.
-        "position_embedding_type",
+        # In the released files; no code reads them.
+        *("position_embedding_type", "layer_norm_eps"),
     },
     defaults=DEFAULTS,
     # Of other heads.

@@ -54,6 +54,11 @@ class ModernBertConfig(TextConfig):
                 f"classifier_pooling={self.classifier_pooling!r} must be one of "
                 f"{', '.join(POOLINGS)}."
             )
+        if self.hidden_dim // self.num_heads % 2:
+            raise InputError(
+                f"num_heads={self.num_heads} must divide hidden_dim={self.hidden_dim} into even "
+                "parts, whose halves rotary positions turn."
+            )
         for name, least in (("local_attention", 2), ("global_every", 1)):
             if getattr(self, name) < least:
                 raise InputError(f"{name}={getattr(self, name)} must be at least {least}.")
@@ -67,6 +72,11 @@ class ModernBertConfig(TextConfig):
     def answerer_dropout(self):
         """Dropout before the question-answering layer."""
         return self.head_dropout
+
+    @property
+    def lm_activation(self):
+        """Activation of the prediction heads, whatever that of the blocks."""
+        return "gelu"
 
     def is_global(self, number):
         """Return whether a block, counted from 0, sees all positions."""

@@ -43,7 +43,9 @@ def predict(config, x):
     """
     if not config.prediction_head:
         return x
-    return norm(config, transform(config, x, "prediction", "gelu"), "prediction_norm")
+    return norm(
+        config, transform(config, x, "prediction", config.lm_activation), "prediction_norm"
+    )
 
 
 def norm(config, x, name):
