@@ -21,6 +21,7 @@ CONFIGS = {
     "electra": (configs.ElectraConfig(**SHARED), "discriminator"),
     "deberta": (configs.DebertaConfig(**DEBERTA, enhanced_mask_decoder=True), "masked_lm"),
     "deberta_v3": (configs.DebertaV2Config(**DEBERTA, num_buckets=4), "discriminator"),
+    "modernbert": (configs.ModernBertConfig(**SIZES, local_attention=6), "masked_lm"),
     "gpt": (configs.GptConfig(**SIZES), "causal_lm"),
     "gpt2": (configs.Gpt2Config(**SIZES), "causal_lm"),
 }

@@ -89,7 +89,7 @@ def _near_mask(mask, sizes, window):
     mask = mask if len(mask.shape) == 4 else ops.expand_dims(mask, 1)  # (B, N, T, S)
     batch, heads, rows, columns = ops.shape(mask)
     # Numbers, as TFLite neither pads nor slices booleans.
-    mask = ops.cast(mask, "int8")
+    mask = ops.cast(mask, "int32")
     if isinstance(columns, int) and columns == 1:
         mask = ops.broadcast_to(mask, (batch, heads, rows, length))
     split = _split_row if isinstance(rows, int) and rows == 1 else _split_rows

@@ -50,6 +50,8 @@ def config_of(name, tokenizer):
         config = dataclasses.replace(config, max_distance=24)
     if name == "deberta_v2":
         config = dataclasses.replace(config, num_buckets=8, convolution_size=3)
+    if name == "modernbert":  # a local block beside the global one
+        config = dataclasses.replace(config, num_layers=2, local_attention=6)
     if name == "transformer_xl":  # a window shorter than the text, and distances clamped
         config = dataclasses.replace(
             config, cutoffs=(8, 16), div_value=2, memory_length=6, clamp_length=4
@@ -109,7 +111,7 @@ OF_HEADS = {"albert", "bert", "distilbert", "electra"}
 NAMES = sorted(FAMILIES.keys() - OF_HEADS - {"deberta_v3", "elmo"})
 CASES = [(name, "float32") for name in NAMES]
 # One of each kind of product: dense, convolved, recurrent and by distance.
-CASES += [(name, "int8") for name in ("bert", "textcnn", "lstm", "xlnet")]
+CASES += [(name, "int8") for name in ("bert", "textcnn", "lstm", "xlnet", "modernbert")]
 
 
 @pytest.mark.parametrize(("name", "quantization"), CASES)
