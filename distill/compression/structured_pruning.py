@@ -129,9 +129,9 @@ def prune_structure(model, importance, num_heads=None, intermediate_dim=None):
     head_dim = config.head_dim or config.hidden_dim // config.num_heads
     if num_heads < config.num_heads:
         fields |= {"num_heads": num_heads, "head_dim": head_dim}
-    kept = {}  # {block: {kind: indices of the rows to keep}}
+    kept = {}  # {block: {kind: indices of the rows to keep}}, with the number of all units
     for block, scores in importance.items():
-        kept[block] = {"units": _best(scores["units"], num_units)}
+        kept[block] = {"units": _best(scores["units"], num_units), "count": len(scores["units"])}
         if "heads" in scores:
             heads = _best(scores["heads"], num_heads)
             kept[block]["heads"] = (heads[:, None] * head_dim + np.arange(head_dim)).ravel()
@@ -147,7 +147,8 @@ def _cut(kept, weight, value):
         if part == GATED["units"]:
             return value[rows["units"]]
         if part.startswith("feed_forward/intermediate/"):
-            return value[..., rows["units"]]
+            halves = value.reshape(*value.shape[:-1], -1, rows["count"])  # one, or two with a gate
+            return halves[..., rows["units"]].reshape(*value.shape[:-1], -1)
         if "heads" in rows and part == GATED["heads"]:
             return value[rows["heads"]]
         if "heads" in rows and re.match(r"attention/(query|key|value)/", part):

@@ -6,9 +6,12 @@ import tensorflow as tf
 
 from tests.parity import test_families as families
 from tests.parity.compare import check_gradients, near
-from tfnlp.checkpoints import load_model
+from tests.text.family_tokenizers import TEXTS
+from tfnlp.checkpoints import load_model, save_model
 from tfnlp.checkpoints.checkpoint_map import read_fields
 from tfnlp.checkpoints.modernbert_map import MODERNBERT
+from tfnlp.models import ModernBertConfig, build_model
+from tfnlp.text import load_tokenizer, train_tokenizer
 from tfnlp.utils.errors import InputError
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
@@ -85,3 +88,15 @@ def test_older_files_say_kinds_of_blocks_and_thetas_otherwise():
 def test_other_kinds_of_blocks_and_positions_are_refused(fields, message):
     with pytest.raises(InputError, match=message):
         read_fields(MODERNBERT, {"model_type": "modernbert"} | fields, "config.json")
+
+
+def test_a_saved_folder_has_the_tokenizer_of_transformers(tmp_path):
+    tokenizer, _ = train_tokenizer(TEXTS, "bpe", 330, "modernbert")
+    sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 12}
+    config = ModernBertConfig(tokenizer.vocabulary_size, **sizes, pad_token_id=0)
+    save_model(build_model(config, "masked_lm"), tmp_path, tokenizer=tokenizer)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    for ours in (tokenizer, load_tokenizer(tmp_path)):
+        for text in (*TEXTS, "a [MASK] café"):
+            (found,) = ours.encode([text], ["b c"])
+            assert found.token_ids == theirs(text, "b c")["input_ids"]

@@ -77,14 +77,14 @@ def _decode(ours, fields):
     """Return our fields with thetas and the distance of global blocks."""
     check_only(fields, "head_dim", fields["hidden_size"] // fields["num_attention_heads"])
     every, types = fields["global_attn_every_n_layers"], fields["layer_types"]
-    if types is not None:
+    count = fields["num_hidden_layers"]
+    if types not in (None, _layer_types(count, every)):
         seconds = [i for i, kind in enumerate(types) if kind == KINDS["global"] and i]
         every = min(seconds, default=max(len(types), 1))
-        if types != _layer_types(fields["num_hidden_layers"], every):
+        if types != _layer_types(count, every):
             raise InputError(
-                f"layer_types={types} is not supported with num_hidden_layers="
-                f"{fields['num_hidden_layers']}; only a full_attention in the first of equally "
-                "many layers is."
+                f"layer_types={types} is not supported with num_hidden_layers={count}; only a "
+                "full_attention in the first of equally many layers is."
             )
     ours = ours | {"global_every": every}
     for kind, name in KINDS.items():

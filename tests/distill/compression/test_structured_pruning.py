@@ -12,6 +12,7 @@ from tfnlp.models import (
     DebertaV2Config,
     ElectraConfig,
     Gpt2Config,
+    ModernBertConfig,
     RecurrentConfig,
     XLNetConfig,
     build_model,
@@ -30,7 +31,7 @@ SIZES = {
     "initializer_range": 0.3,
 }
 ANY_HEADS = [BertConfig, ElectraConfig, AlbertConfig]
-ALL_HEADS = [DebertaV2Config, XLNetConfig, Gpt2Config]
+ALL_HEADS = [DebertaV2Config, ModernBertConfig, XLNetConfig, Gpt2Config]
 
 
 def make_model(config, **changes):
