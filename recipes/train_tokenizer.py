@@ -31,7 +31,7 @@ flags.DEFINE_enum(
     "family",
     None,
     ["bert", "elmo", "gpt2", "roberta", "deberta", "albert", "xlnet", "deberta-v2", "marian"]
-    + ["xlm-roberta"],
+    + ["xlm-roberta", "modernbert"],
     "Family of the special tokens; if not given bert, roberta, albert, gpt2 or elmo, by --kind.",
 )
 flags.DEFINE_integer("vocabulary_size", 8000, "Largest vocabulary.", 10)

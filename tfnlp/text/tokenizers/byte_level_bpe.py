@@ -1,4 +1,4 @@
-"""Byte-level BPE tokenizers of GPT-2, RoBERTa and DeBERTa v1, of learned merges or characters."""
+"""Byte-level BPE of GPT-2, RoBERTa, DeBERTa v1 and ModernBERT, of learned merges or characters."""
 
 import collections
 import json
@@ -23,7 +23,8 @@ class ByteLevelBpeTokenizer(Tokenizer):
     Args:
         vocabulary: {token: id}; bytes are written as in GPT-2, a space as "Ġ".
         merges: pairs of tokens, in the order they were learned.
-        family: "gpt2", "roberta" or "deberta"; determines the special-token template.
+        family: "gpt2", "roberta", "deberta" or "modernbert"; determines the special-token
+            template.
         add_prefix_space: whether to add a space before the first word, as before other words.
 
     Raises:
@@ -96,7 +97,7 @@ def train_byte_level_bpe(texts, vocabulary_size, family="roberta", min_frequency
     Args:
         texts: a list of strings.
         vocabulary_size: the maximum vocabulary size, including bytes and special tokens.
-        family: "gpt2", "roberta" or "deberta"; determines the special tokens.
+        family: "gpt2", "roberta", "deberta" or "modernbert"; determines the special tokens.
         min_frequency: the minimum count of a pair that is merged.
 
     Returns:
