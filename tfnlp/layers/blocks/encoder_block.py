@@ -102,7 +102,7 @@ class EncoderBlock(BaseBlock):
 
     def _norm(self, name):
         if name.removesuffix("_norm") not in self.normalized:
-            return keras.layers.Identity(dtype=self.dtype_policy, name=name)
+            return keras.layers.Activation("linear", dtype=self.dtype_policy, name=name)
         if self.norm is None:
             return super()._norm(name)
         policy = keras.dtype_policies.serialize(self.dtype_policy)
