@@ -11,7 +11,7 @@ from tfnlp.text.tokenizers.tokenizer_loading import kind_for
 from tfnlp.utils.errors import InputError
 
 KINDS = {
-    "bpe": {"roberta", "deberta", "gpt2"},
+    "bpe": {"roberta", "deberta", "gpt2", "modernbert"},
     "words": {"elmo"},
     "unigram": {"albert", "xlnet", "deberta_v2", "deberta_v3", "xlm_roberta"},
 }
