@@ -30,8 +30,8 @@ flags.DEFINE_enum(
 flags.DEFINE_enum(
     "family",
     None,
-    ["bert", "elmo", "gpt2", "roberta", "deberta", "modernbert", "albert", "xlnet", "deberta-v2"]
-    + ["marian", "xlm-roberta"],
+    ["bert", "elmo", "gpt2", "roberta", "deberta", "albert", "xlnet", "deberta-v2", "marian"]
+    + ["xlm-roberta", "modernbert"],
     "Family of the special tokens; if not given bert, roberta, albert, gpt2 or elmo, by --kind.",
 )
 flags.DEFINE_integer("vocabulary_size", 8000, "Largest vocabulary.", 10)

@@ -11,6 +11,7 @@ from keras import ops
 from distill.compression.file_quantization import converter_options, quantize_file
 from distill.export.converter import convert
 from distill.export.length_signatures import DEFAULT, cut, signatures
+from tfnlp.functional.local_attention import is_short
 from tfnlp.models import reads_choices, submodel
 from tfnlp.pipelines.keras_backend import file_outputs
 from tfnlp.quantization.rounded_products import SMALL
@@ -78,7 +79,7 @@ def to_tflite(model, endpoints, quantization, custom_operators=False, max_length
         The bytes of the file.
     """
     tables = _constant_tables(model, LOOKUPS.get(quantization), max_length)
-    with tempfile.TemporaryDirectory() as folder, _quiet(), tables:
+    with tempfile.TemporaryDirectory() as folder, _quiet(), tables, _bands(model, max_length):
         archive = keras.export.ExportArchive()
         archive.track(model)
         for key, (function, specs) in endpoints.items():
@@ -133,6 +134,23 @@ def _constant_tables(model, lookup, max_length):
     finally:
         for layer in layers:
             del vars(layer)["lookup"]
+
+
+@contextlib.contextmanager
+def _bands(model, max_length):
+    """Temporarily compute local attention with a mask where no text is longer than its bands.
+
+    TFLite's delegate leaves to slower kernels what follows a length that is computed.
+    """
+    layers = [x for x in model._flatten_layers() if getattr(x, "window", None)]
+    layers = [x for x in layers if max_length and is_short(max_length, x.window)]
+    for layer in layers:
+        layer.by_bands = False
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer.by_bands = True
 
 
 # The converter maps this name to EMBEDDING_LOOKUP, whose table gets a float32 scale for each row.

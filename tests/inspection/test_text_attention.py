@@ -74,6 +74,15 @@ def test_every_kind_of_family_is_shown_as_it_runs(family):
             np.testing.assert_allclose(sum(layer.shares.values()), 1, atol=1e-4)
 
 
+def test_local_blocks_are_shown_with_near_tokens_alone():
+    model, tokenizer = model_of("modernbert", local_attention=4)
+    shown = attention_of(model, tokenizer, "a fine film", "정말 영화예요")
+    places = np.arange(len(shown.tokens["tokens"]))
+    assert shown.layers[0].visible.all()
+    near = np.abs(places[:, None] - places) <= 2
+    assert (shown.layers[1].visible == near).all() and not near.all()
+
+
 def test_hidden_places_and_constants_of_a_row_have_no_share():
     first = np.array([[[1, -1, 100], [5, 5, 5]]], "float32")
     second = np.array([[[2, -2, -500], [7, 7, 7]]], "float32")

@@ -97,6 +97,8 @@ def test_a_saved_folder_has_the_tokenizer_of_transformers(tmp_path):
     save_model(build_model(config, "masked_lm"), tmp_path, tokenizer=tokenizer)
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
     for ours in (tokenizer, load_tokenizer(tmp_path)):
-        for text in (*TEXTS, "a [MASK] café"):
+        for text in (*TEXTS, "a [MASK] cafe\u0301"):
             (found,) = ours.encode([text], ["b c"])
             assert found.token_ids == theirs(text, "b c")["input_ids"]
+    composed, decomposed = ours.encode(["caf\u00e9", "cafe\u0301"])
+    assert composed.token_ids == decomposed.token_ids

@@ -23,7 +23,7 @@ TASKS = {
 # Every task of BERT's, and a classifier of every other family.
 RUNS = [("bert", task) for task in TASKS]
 FAMILIES = ("roberta", "distilbert", "albert", "electra", "deberta", "deberta_v2_xlarge")
-FAMILIES += ("xlnet", "gpt", "gpt2")
+FAMILIES += ("modernbert", "xlnet", "gpt", "gpt2")
 RUNS += [(family, "Classification") for family in FAMILIES]
 
 

@@ -20,7 +20,7 @@ HARD_TEXTS = [
 ] * 3
 KINDS = {
     "bert": "wordpiece",
-    **dict.fromkeys(("gpt2", "roberta", "deberta"), "bpe"),
+    **dict.fromkeys(("gpt2", "roberta", "deberta", "modernbert"), "bpe"),
     **dict.fromkeys(("albert", "xlnet", "deberta-v2", "xlm-roberta"), "unigram"),
 }
 FAMILIES = tuple(KINDS)
@@ -30,6 +30,7 @@ CLASSES = {
     "gpt2": "GPT2Tokenizer",
     "roberta": "RobertaTokenizer",
     "deberta": "DebertaTokenizer",
+    "modernbert": "PreTrainedTokenizerFast",
     "albert": "AlbertTokenizer",
     "xlnet": "XLNetTokenizer",
     "deberta-v2": "DebertaV2Tokenizer",

@@ -26,11 +26,15 @@ def local_attention(scores, value, mask=None, dropout=None, product=plain_produc
         (B, N, L, H), zeros where a query may see nothing.
     """
     length = ops.shape(scores.query)[2]
-    block = max(window, SMALLEST_BLOCK)
-    if isinstance(length, int) and length <= 3 * block:  # bands would have as many scores
+    if isinstance(length, int) and is_short(length, window):
         mask = with_window(mask, length, window)
         return fused_attention(scores.compute(product), value, mask, dropout, product)
     return banded_attention(scores, value, mask, dropout, product, window=window)
+
+
+def is_short(length, window):
+    """Return whether bands would have as many scores as all pairs of so many positions."""
+    return length <= 3 * max(window, SMALLEST_BLOCK)
 
 
 def banded_attention(scores, value, mask=None, dropout=None, product=plain_product, *, window):

@@ -8,6 +8,7 @@ from tfnlp.utils.errors import InputError
 
 ENDS = {"bert": "[SEP]", "gpt2": "<|endoftext|>", "roberta": "</s>", "deberta": "[SEP]"}
 ENDS |= {"albert": "[SEP]", "xlnet": "</s>", "deberta-v2": "[SEP]", "xlm-roberta": "</s>"}
+ENDS |= {"modernbert": "[SEP]"}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

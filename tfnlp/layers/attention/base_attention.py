@@ -116,6 +116,8 @@ class BaseAttention(BaseLayer):
     STATES = ()
     # Distance of the farthest key that a query sees, of `MultiHeadAttention`.
     window = None
+    # False where texts of unknown length are short: a mask then costs less than bands.
+    by_bands = True
     # Function that `tfnlp.inspection` has each call's tensors from, as `_attend` takes them.
     observer = None
 
@@ -220,13 +222,14 @@ class BaseAttention(BaseLayer):
         """
         self._check_scores(call.return_attention_scores)
         value = projections[-1]
-        by_band = self.window and self.observer is None and not call.return_attention_scores
-        if self.window and not by_band:
+        needs_all = self.observer is not None or call.return_attention_scores
+        by_bands = self.window and self.by_bands and not needs_all
+        if self.window and not by_bands:
             mask = with_window(mask, ops.shape(value)[2], self.window)
         if self.observer is not None:
             self.observer(self, call, scores, projections, mask)
         dropout = self.dropout_layer if self.dropout and call.training else None
-        if by_band:
+        if by_bands:
             arguments = (scores, value, mask, dropout, call.product)
             context = local_attention(*arguments, window=self.window)
         elif self.block_size:

@@ -5,7 +5,7 @@ import json
 from typing import ClassVar
 
 import tokenizers
-from tokenizers import decoders, models, pre_tokenizers, processors, trainers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from tfnlp.text.reading.text_arguments import as_texts
 from tfnlp.text.tokenizers.special_tokens import SPECIAL_TOKENS
@@ -26,6 +26,8 @@ class ByteLevelBpeTokenizer(Tokenizer):
         family: "gpt2", "roberta", "deberta" or "modernbert"; determines the special-token
             template.
         add_prefix_space: whether to add a space before the first word, as before other words.
+        composes: whether texts are put into Unicode's form NFC first, which is then what decoding
+            restores; where None, of a ModernBERT alone.
 
     Raises:
         InputError: if a merge uses tokens that the vocabulary lacks.
@@ -33,7 +35,9 @@ class ByteLevelBpeTokenizer(Tokenizer):
 
     fields: ClassVar = {"add_prefix_space": "add_prefix_space"}
 
-    def __init__(self, vocabulary, merges, family="roberta", add_prefix_space=False):
+    def __init__(
+        self, vocabulary, merges, family="roberta", add_prefix_space=False, composes=None
+    ):
         try:
             engine = tokenizers.Tokenizer(models.BPE(vocab=dict(vocabulary), merges=list(merges)))
         except Exception as e:  # the engine raises plain Exception
@@ -45,6 +49,9 @@ class ByteLevelBpeTokenizer(Tokenizer):
         self.special_tokens = SPECIAL_TOKENS[family]
         self.add_prefix_space = bool(add_prefix_space)
         engine.pre_tokenizer = pre_tokenizers.ByteLevel(self.add_prefix_space)
+        self.composes = family == "modernbert" if composes is None else composes
+        if self.composes:
+            engine.normalizer = normalizers.NFC()
         engine.decoder = decoders.ByteLevel()
         self.special_tokens.add_to(engine)
         # Offsets exclude the space that belongs to a token.
@@ -66,17 +73,24 @@ class ByteLevelBpeTokenizer(Tokenizer):
         ]
         vocabulary = content["model"]["vocab"] | added
         settings = content.get("pre_tokenizer") or {}
-        return {"vocabulary": vocabulary, "merges": merges, "family": family}, settings
+        composes = (content.get("normalizer") or {}).get("type") == "NFC"
+        arguments = {"vocabulary": vocabulary, "merges": merges, "family": family}
+        return arguments | {"composes": composes}, settings
 
     def files(self):
-        """Return vocab.json, merges.txt and tokenizer.json, {file name: text}."""
+        """Return vocab.json, merges.txt and tokenizer.json, {file name: text}.
+
+        The latter alone says whether the tokenizer composes; one that does has no other.
+        """
         content = json.loads(self.to_json())
+        whole = {"tokenizer.json": json.dumps(content, ensure_ascii=False, indent=2)}
+        if self.composes:
+            return whole
         merges = (m if isinstance(m, str) else " ".join(m) for m in content["model"]["merges"])
         return {
             "vocab.json": json.dumps(self._engine.get_vocab(), ensure_ascii=False),
             "merges.txt": "#version: 0.2\n" + "".join(f"{m}\n" for m in merges),
-            "tokenizer.json": json.dumps(content, ensure_ascii=False, indent=2),
-        }
+        } | whole
 
 
 def read_vocabulary(path, merges_path):
