@@ -58,6 +58,12 @@ def define_classification_score_flags():
         "With --multi_label, the probability from which a label applies, from 0 to 1; label (one "
         "for each) or all (one for all), of the highest F1 on --dev; label if not given.",
     )
+    flags.DEFINE_bool(
+        "calibrate",
+        False,
+        "Divide the best epoch's logits by the temperature that fits --dev; answers stay.",
+    )
+    hide("calibrate")
     flags.DEFINE_list(
         "class_weights",
         None,
@@ -168,12 +174,12 @@ def read_classification(label_names=None):
     if FLAGS.monitor:
         options["monitor"] = FLAGS.monitor
     if FLAGS.multi_label:
-        refuse_beside(["positive_label"], "`multi_label`, whose labels are all scored")
+        refuse_beside(["positive_label", "calibrate"], "`multi_label`")
         if FLAGS.threshold:
             options["threshold"] = FLAGS.threshold
         return tasks.MultiLabelClassification(train.label_names, **options), splits
     refuse_without(["threshold", "label_columns", "label_separator"], "multi_label")
-    options["positive_label"] = FLAGS.positive_label
+    options |= {"positive_label": FLAGS.positive_label, "calibrated": FLAGS.calibrate}
     return tasks.Classification(train.label_names, **options), splits
 
 

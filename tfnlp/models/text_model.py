@@ -134,6 +134,12 @@ def output_bias(model):
     return model.get_layer("classifier").bias
 
 
+def scale_logits(model, factor):
+    """Multiply the logits of a classifier by a factor, by the weights of its last layer."""
+    for weight in model.get_layer("classifier").weights:
+        weight.assign(weight * factor)
+
+
 def reads_pooled_states(path, head):
     """Return whether a weight computes, or reads, the pooled vector of a text."""
     layer = path.partition("/")[0]

@@ -2,7 +2,9 @@
 
 import numpy as np
 
+import tfnlp
 from tfnlp import baselines, functional
+from tfnlp.tasks.calibration import calibration_error, fit_temperature
 from tfnlp.tasks.kinds import CLASSIFIER
 from tfnlp.tasks.task import Task
 from tfnlp.text.reading.readers import check_label_names, check_positive_label
@@ -21,6 +23,8 @@ class Classification(Task):
         positive_label: the class that `f1` scores; None for no `f1`.
         linear: whether to report linear classifiers of bags of words beside a model's scores.
         class_weights: (C,), the weight of each class's examples in the loss; None for 1.
+        calibrated: whether the trained model's logits are divided by a temperature of the least
+            cross-entropy on dev (Guo et al. 2017, section 4.2), which changes no answer.
 
     Raises:
         InputError: for fewer than 2 classes, an empty or duplicate class name, an unknown
@@ -36,6 +40,7 @@ class Classification(Task):
         positive_label=None,
         linear=False,
         class_weights=None,
+        calibrated=False,
     ):
         check_label_names(label_names, least=2)
         if monitor not in SCORES:
@@ -48,6 +53,7 @@ class Classification(Task):
         self.monitor = monitor
         self.linear = linear
         self.class_weights = class_weights
+        self.calibrated = calibrated
 
     def encode(self, tokenizer, examples, max_length):
         encodings = tokenizer.encode(examples.texts, examples.pairs, max_length)
@@ -61,6 +67,21 @@ class Classification(Task):
     def targets(self, examples):
         """Return the ids of the labels."""
         return examples.labels
+
+    def calibrate(self, model, examples, outputs):
+        """Divide a model's logits by the temperature that fits its outputs; return figures."""
+        logits, labels = np.stack(outputs["logits"]), np.asarray(examples.labels)
+        temperature = fit_temperature(logits, labels)
+        tfnlp.models.scale_logits(model, 1 / temperature)
+        error = calibration_error(logits, labels)
+        return {"temperature": temperature, "dev_calibration_error_before": error}
+
+    def score(self, examples, encodings, outputs):
+        scores = super().score(examples, encodings, outputs)
+        if self.calibrated:
+            logits, labels = np.stack(outputs["logits"]), np.asarray(examples.labels)
+            scores["calibration_error"] = calibration_error(logits, labels)
+        return scores
 
     def decode(self, examples, encodings, outputs):
         return self.names_of(np.stack(outputs["logits"]).argmax(1))

@@ -15,6 +15,7 @@ class Task(abc.ABC):
         label_names: the names of the classes; None where there are none.
         settings: a dict of how texts are read, which is stored in the model's folder; or None.
         monitor: the metric that selects the best epoch, the larger the better.
+        calibrated: whether its `calibrate` changes the trained model's head by dev.
     """
 
     kind = None
@@ -22,6 +23,7 @@ class Task(abc.ABC):
     label_names = None
     settings = None
     monitor = "accuracy"
+    calibrated = False
 
     def initialise_head(self, model, examples):  # noqa: B027
         """Initialise a new model's head from the training examples; by default, do nothing."""

@@ -98,10 +98,13 @@ class FineTuning(Experiment):
         return {self.trainer.task_loss: loss, **scores}
 
     def save(self, folder):
+        self._save(self.model, folder)
+
+    def _save(self, model, folder):
         settings = {"max_length": self.data.max_length} | (self.task.settings or {})
         if getattr(self.data.train, "pairs", None):
             settings["pairs"] = True
-        save_model(self.model, folder, self.task.label_names, self.tokenizer, settings)
+        save_model(model, folder, self.task.label_names, self.tokenizer, settings)
 
     def fingerprints(self):
         inputs = {
@@ -119,11 +122,20 @@ class FineTuning(Experiment):
         best = load_model(self.run.best, head, classes, block_size=self.model.block_size)
         splits = self.data.parts()
         return {
+            **(self._calibrate(best) if self.task.calibrated else {}),
             **score_splits(best, self.task, splits, self.batches),
             **baseline_scores(self.task, splits),
             **self.task.linear_figures(splits),
             **compression_figures(self.trainer.compressor, best, self.run),
         }
+
+    def _calibrate(self, best):
+        """Calibrate the best epoch's model on dev and save it; return the figures."""
+        outputs = predictor(best, self.task.kind.reads)(self.batches["dev"])
+        figures = self.task.calibrate(best, self.data.dev, outputs)
+        if self.run.writes:
+            self._save(best, self.run.best)
+        return figures
 
     def report(self, figures):
         counts = {name: len(examples) for name, examples in self.data.parts().items()}
@@ -225,7 +237,7 @@ def score_splits(model, task, splits, batches):
     """
     figures = {"parameters": count_parameters(model)}
     predict = predictor(model, task.kind.reads)
-    task = copy.copy(task)  # what is chosen on dev is this model's
+    task = copy.copy(task)  # what is chosen on dev is this model's, such as a teacher's
     for name, split in batches.items():
         if name == "train":
             continue
