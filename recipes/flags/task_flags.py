@@ -35,11 +35,19 @@ def define_classification_data_flags():
     flags.DEFINE_list(
         "label_columns",
         None,
-        "With --multi_label, a column for each label, 1 where it applies, else 0, in place of "
-        "--label_column.",
+        "A column for each label, in place of --label_column: its probability, or its votes; with "
+        "--multi_label, 1 where it applies, else 0.",
+    )
+    flags.DEFINE_float(
+        "probability_weight",
+        1.0,
+        "Share of the probabilities of --label_columns in what is learned; the rest is the label "
+        "in --label_column.",
+        0,
+        1,
     )
     flags.DEFINE_string("label_separator", ",", "What parts the labels in --label_column.")
-    hide("label_separator")
+    hide("label_separator", "probability_weight")
 
 
 @group("Score")
@@ -174,11 +182,12 @@ def read_classification(label_names=None):
     if FLAGS.monitor:
         options["monitor"] = FLAGS.monitor
     if FLAGS.multi_label:
-        refuse_beside(["positive_label", "calibrate"], "`multi_label`")
+        refuse_beside(["positive_label", "calibrate", "probability_weight"], "`multi_label`")
         if FLAGS.threshold:
             options["threshold"] = FLAGS.threshold
         return tasks.MultiLabelClassification(train.label_names, **options), splits
-    refuse_without(["threshold", "label_columns", "label_separator"], "multi_label")
+    refuse_without(["threshold", "label_separator"], "multi_label")
+    refuse_without(["probability_weight"], "label_columns")
     options |= {"positive_label": FLAGS.positive_label, "calibrated": FLAGS.calibrate}
     return tasks.Classification(train.label_names, **options), splits
 
@@ -217,8 +226,20 @@ def _read_labelled(path, label_names):
             tuple(FLAGS.label_columns or ()),
         )
         return text.read_label_sets(path, columns, label_names)
+    if FLAGS.label_columns and {*FLAGS.label_columns} <= {*text.read_header(path)}:
+        return _read_soft_labels(path)
+    label_names = label_names or FLAGS.label_columns
     columns = FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column
     return text.read_examples(path, *columns, label_names)
+
+
+def _read_soft_labels(path):
+    texts = FLAGS.text_column, FLAGS.pair_column
+    examples = text.read_soft_labels(path, *texts, FLAGS.label_columns)
+    if FLAGS.probability_weight < 1:
+        hard = text.read_examples(path, *texts, FLAGS.label_column, FLAGS.label_columns)
+        examples = text.mix_labels(examples, hard.labels, FLAGS.probability_weight)
+    return examples
 
 
 def _name_classes(unnamed):

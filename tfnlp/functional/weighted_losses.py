@@ -213,6 +213,22 @@ def cross_entropy(labels, logits, *weights, class_weights=None):
     return weighted_mean(values, real, *weights)
 
 
+def soft_cross_entropy(probabilities, logits, *weights, class_weights=None):
+    """Return the mean cross-entropy of label probabilities (..., C) and logits (..., C).
+
+    It is that of PyTorch's `CrossEntropyLoss` for targets that are probabilities.
+
+    Args:
+        probabilities, logits: of 2 or more classes.
+        weights: as in `weighted_mean`.
+        class_weights: (C,), of each class's part of an entry; None for 1.
+    """
+    check_classes(logits)
+    parts = ops.cast(probabilities, "float32") * ops.log_softmax(ops.cast(logits, "float32"))
+    parts = parts if class_weights is None else parts * class_weights
+    return weighted_mean(-ops.sum(parts, axis=-1), *weights)
+
+
 def token_cross_entropy(labels, logits, *weights, label_smoothing=0.0):
     """Return `cross_entropy` for many classes, such as a vocabulary, in a third of the CPU time.
 

@@ -16,6 +16,8 @@ SCORES = ("accuracy", "matthews", "macro_f1", "f1")
 class Classification(Task):
     """Classification of a text or pair (Devlin et al. 2019, section 4.1).
 
+    The examples may have a probability for each label (`SoftExamples`), which are learned then.
+
     Args:
         label_names: the classes in order of their ids.
         monitor: "accuracy", "matthews" (the correlation that CoLA uses), "macro_f1" (the mean over
@@ -57,10 +59,14 @@ class Classification(Task):
 
     def encode(self, tokenizer, examples, max_length):
         encodings = tokenizer.encode(examples.texts, examples.pairs, max_length)
-        return encodings, examples.labels
+        probabilities = getattr(examples, "probabilities", None)
+        return encodings, examples.labels if probabilities is None else probabilities
 
     def loss(self, labels, outputs, sample_weight=None):
-        return functional.weighted_losses.cross_entropy(
+        losses = functional.weighted_losses
+        soft = len(labels.shape) > 1
+        cross_entropy = losses.soft_cross_entropy if soft else losses.cross_entropy
+        return cross_entropy(
             labels, outputs["logits"], sample_weight, class_weights=self.class_weights
         )
 

@@ -14,6 +14,10 @@ from .reading.readers import check_positive_label as check_positive_label
 from .reading.readers import read_columns as read_columns
 from .reading.readers import read_every_text as read_every_text
 from .reading.readers import read_examples as read_examples
+from .reading.readers import read_header as read_header
+from .reading.soft_labels import SoftExamples as SoftExamples
+from .reading.soft_labels import mix_labels as mix_labels
+from .reading.soft_labels import read_soft_labels as read_soft_labels
 from .reading.words import WordSplitter as WordSplitter
 from .tokenizers.byte_level_bpe import ByteLevelBpeTokenizer as ByteLevelBpeTokenizer
 from .tokenizers.byte_level_bpe import train_byte_level_bpe as train_byte_level_bpe
