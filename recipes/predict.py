@@ -46,6 +46,11 @@ data_flags.define_column_flags()
 names = ("question", "prompt", "choices", "label", "tagged")
 dataclass_flags.define(pipelines.Columns, *names)
 flags.DEFINE_string("positive_label", None, "Label whose F1 is reported.")
+flags.DEFINE_bool(
+    "probabilities",
+    False,
+    "Give the probability of each label, as --label_columns of finetune_classifier reads them.",
+)
 flags.DEFINE_string("output_dir", None, "Folder to write predictions into.")
 flags.DEFINE_integer("batch_size", 32, "Texts in a batch, for the folder of a model.", 1)
 flags.DEFINE_integer("num_threads", 1, "Threads of LiteRT, for a .tflite file.", 1)
@@ -82,7 +87,8 @@ def main():
         check_writable(pathlib.Path(FLAGS.output_dir) / "summary.json")
     kind, labels, settings, load = model_of_flags()
     columns = dataclass_flags.read(pipelines.Columns)
-    task = pipelines.prediction_task(kind, labels, settings, FLAGS.positive_label)
+    scores = FLAGS.positive_label, FLAGS.probabilities
+    task = pipelines.prediction_task(kind, labels, settings, *scores)
     if FLAGS.shard_mb:
         model = runner_flags.absolute(FLAGS.model)
         sizes = FLAGS.batch_size, FLAGS.num_threads
@@ -96,11 +102,9 @@ def main():
     runner = load()  # last, so that bad input is reported at once
     predictions = pipelines.predict_inputs(runner, inputs)
     if FLAGS.output_dir:
-        pipelines.write_predictions(
-            FLAGS.output_dir, runner, inputs, predictions, FLAGS.positive_label
-        )
+        pipelines.write_predictions(FLAGS.output_dir, runner, inputs, predictions, task)
     else:
-        pipelines.print_predictions(runner, inputs, predictions, FLAGS.positive_label)
+        pipelines.print_predictions(runner, inputs, predictions, task)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from tfnlp.pipelines import Columns, Inputs, prediction_task
+from tfnlp.pipelines.pipeline import Classification, Labels
 from tfnlp.utils.errors import InputError
 
 TAGS = ["O", "B-x", "I-x"]
@@ -151,3 +152,18 @@ class Answer:
 def test_answers_are_compared_by_task(kind, given, expected, figures):
     task = prediction_task(kind)
     assert task.compare(task.answers(given), task.answers(expected)) == pytest.approx(figures)
+
+
+def test_rows_have_the_probability_of_each_label():
+    shares = {"bad": 0.25, "good": 0.75}
+    task = prediction_task("classifier", ["bad", "good"], probabilities=True)
+    assert task.header == ("label", "bad", "good", "sentence")
+    row = task.row(Classification("good", shares, False), "a film")
+    assert row == ["good", "0.250000", "0.750000", "a film"]
+    task = prediction_task("multi-label classifier", ["bad", "good"], probabilities=True)
+    row = task.row(Labels(("bad", "good"), shares, False), "a film")
+    assert row == ["bad,good", "0.250000", "0.750000", "a film"]
+    with pytest.raises(
+        InputError, match="needs labels of texts, but the model is of"
+    ):
+        prediction_task("tagger", ["O"], probabilities=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from distill.runtime import load_runner as load_file
-from tfnlp.pipelines import Inputs, load_runner, prediction_task
+from tfnlp.pipelines import Inputs, load_runner, prediction_task, task_of
 from tfnlp.pipelines.pipeline import Classification
 from tfnlp.pipelines.predictions import (
     predict_inputs,
@@ -144,13 +144,13 @@ def test_the_summary_has_the_f1_of_a_class_and_the_only_answer(capsys):
 
     inputs = Inputs(["a", "b", "c"], None, ["bad", "good", "good"])
     found = [Classification("good", {"bad": 0.1, "good": 0.9}, False)] * 3
-    summary = summarise(Always, inputs, found, "good")
+    summary = summarise(Always, inputs, found, task_of(Always, "good"))
     assert (summary["f1"], summary["baseline_f1"]) == pytest.approx((0.8, 0.8))
-    assert summarise(Always, inputs, found, "bad")["f1"] == 0
+    assert summarise(Always, inputs, found, task_of(Always, "bad"))["f1"] == 0
     assert "f1" not in summarise(Always, inputs, found)
     assert summary["only_answer"] == "good"
     assert summary["confusion"] == {"labels": ["bad", "good"], "counts": [[0, 1], [0, 2]]}
-    print_predictions(Always, inputs, found, "good")
+    print_predictions(Always, inputs, found, task_of(Always, "good"))
     printed = capsys.readouterr()
     assert printed.out.splitlines()[0] == "good\tbad\t0.9000\ta"
     assert printed.err.splitlines()[-5:] == [

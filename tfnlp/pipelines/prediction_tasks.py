@@ -30,9 +30,11 @@ class PredictionTask:
         labels: of the model, or None.
         settings: of the model, or None.
         positive_label: of a classifier, the class whose F1 is a score too; None for none.
+        probabilities: whether rows have the probability of each label, which only labels of texts
+            have, in place of that of the answer.
 
     Raises:
-        InputError: if the task or the labels do not have the `positive_label`.
+        InputError: if the task or the labels do not have the `positive_label` or `probabilities`.
     """
 
     kind = None
@@ -45,10 +47,16 @@ class PredictionTask:
     labelled = False  # whether predictions are labels, which a confusion matrix counts
     label_column = None  # default column of gold labels, in a table
 
-    def __init__(self, labels=None, settings=None, positive_label=None):
+    def __init__(self, labels=None, settings=None, positive_label=None, probabilities=False):
         self.labels = labels
         self.settings = settings or {}
         self.positive_label = positive_label
+        self.probabilities = probabilities
+        if probabilities and not isinstance(self, LabelPredictions):
+            raise InputError(
+                f"probabilities={probabilities} needs labels of texts, but the model is of the "
+                f"kind {self.kind}; leave it out."
+            )
         if positive_label is not None:
             if self.kind != kinds.CLASSIFIER:
                 raise InputError(
@@ -179,9 +187,14 @@ class LabelPredictions(PredictionTask):
     kind = kinds.CLASSIFIER
     option = "pair"
     takes = "`text`, and a `pair` for each or none"
-    header = ("label", "probability", "sentence")
     answer_name = label_column = "label"
     labelled = True
+    share = "probability"  # header of the answer's
+
+    @property
+    def header(self):
+        shares = self.labels if self.probabilities else [self.share]
+        return (self.answer_name, *shares, "sentence")
 
     def _task(self):
         return tasks.Classification(self.labels, positive_label=self.positive_label)
@@ -199,15 +212,22 @@ class LabelPredictions(PredictionTask):
         return Examples(inputs.texts, None, [self.labels.index(label) for label in inputs.gold])
 
     def row(self, prediction, text, *second_text):
-        probability = prediction.probabilities[prediction.label]
-        return [prediction.label, f"{probability:.4f}", text, *second_text]
+        labels, shares = self._labels(prediction), prediction.probabilities
+        if self.probabilities:
+            columns = [f"{share:.6f}" for share in shares.values()]
+        else:
+            columns = [",".join(f"{shares[label]:.4f}" for label in labels)]
+        return [",".join(labels), *columns, text, *second_text]
+
+    def _labels(self, prediction):
+        return [prediction.label]
 
 
 class LabelSetPredictions(LabelPredictions):
     """Predictions of a classifier of several labels."""
 
     kind = kinds.MULTI_LABEL_CLASSIFIER
-    header = ("labels", "probabilities", "sentence")
+    share = "probabilities"
     answer_name = label_column = "labels"
     labelled = False  # a confusion matrix has one label a text
 
@@ -245,9 +265,8 @@ class LabelSetPredictions(LabelPredictions):
     def gold_text(self, gold):
         return ",".join(gold)
 
-    def row(self, prediction, text, *second_text):
-        shares = ",".join(f"{prediction.probabilities[x]:.4f}" for x in prediction.labels)
-        return [",".join(prediction.labels), shares, text, *second_text]
+    def _labels(self, prediction):
+        return prediction.labels
 
 
 class NumberPredictions(PredictionTask):
@@ -457,9 +476,9 @@ TASKS = {task.kind.name: task for task in (*PredictionTask.__subclasses__(), Lab
 TASKS[kinds.STRING_CLASSIFIER.name] = LabelPredictions
 
 
-def prediction_task(kind, labels=None, settings=None, positive_label=None):
+def prediction_task(kind, labels=None, settings=None, positive_label=None, probabilities=False):
     """Return the `PredictionTask` of a `Kind` of models, or of its name; arguments as there."""
-    return TASKS[str(kind)](labels, settings, positive_label)
+    return TASKS[str(kind)](labels, settings, positive_label, probabilities)
 
 
 def task_of(pipeline, positive_label=None):

@@ -19,36 +19,37 @@ def predict_inputs(pipeline, inputs):
     return pipeline.predict(inputs.texts, inputs.second_texts)
 
 
-def summarise(pipeline, inputs, predictions, positive_label=None):
-    """Summarise the predictions of `predict_inputs`; `positive_label` as in `PredictionTask`.
+def summarise(pipeline, inputs, predictions, task=None):
+    """Summarise the predictions of `predict_inputs` by a `PredictionTask`, the pipeline's if None.
 
     Returns:
         A dict of `texts`, `cut` (the number of truncated texts), and the result of
         `PredictionTask.score` if the inputs have gold labels.
     """
-    task = task_of(pipeline, positive_label)
+    task = task or task_of(pipeline)
     cut = task.count_truncated(pipeline, inputs, predictions)
     scores = task.score(inputs, predictions) if inputs.gold else {}
     return {"texts": len(predictions), "cut": cut} | scores
 
 
-def print_predictions(pipeline, inputs, predictions, positive_label=None):
+def print_predictions(pipeline, inputs, predictions, task=None):
     """Print a line for each prediction, then the summary."""
-    for row in _rows(task_of(pipeline), inputs, predictions):
+    task = task or task_of(pipeline)
+    for row in _rows(task, inputs, predictions):
         print("\t".join(row))
-    summary = summarise(pipeline, inputs, predictions, positive_label)
+    summary = summarise(pipeline, inputs, predictions, task)
     print_summary(summary, summary["cut"] and pipeline.max_length)
 
 
-def write_predictions(folder, pipeline, inputs, predictions, positive_label=None):
+def write_predictions(folder, pipeline, inputs, predictions, task=None):
     """Write predictions.tsv, or .jsonl for a tagger or answerer, and summary.json.
 
     Gold labels stand beside predictions if they are known. The summary is printed too.
     """
-    folder, task = pathlib.Path(folder), task_of(pipeline)
+    folder, task = pathlib.Path(folder), task or task_of(pipeline)
     path = folder / f"predictions{task.suffix}"
     write_lines(path, task, inputs, predictions)
-    summary = summarise(pipeline, inputs, predictions, positive_label)
+    summary = summarise(pipeline, inputs, predictions, task)
     write_json(folder / "summary.json", summary)
     print(f"Wrote {path}.", file=sys.stderr)
     print_summary(summary, summary["cut"] and pipeline.max_length)
