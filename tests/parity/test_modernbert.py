@@ -61,6 +61,22 @@ def test_in_half_precision_states_are_as_near_as_the_reference(tmp_path):
     assert 0 < error < 1.1 * due < 0.1
 
 
+def test_a_classifier_starts_with_the_prediction_head_of_the_masked_lm(tmp_path):
+    theirs = families.reference(tmp_path, "modernbert", "ForMaskedLM").head
+    ours = load_model(tmp_path, "classifier", 3)
+    np.testing.assert_array_equal(
+        ours.get_layer("prediction").kernel, theirs.dense.weight.detach().numpy().T
+    )
+    np.testing.assert_array_equal(
+        ours.get_layer("prediction_norm").gamma, theirs.norm.weight.detach().numpy()
+    )
+    save_model(ours, tmp_path / "classifier")
+    again = load_model(tmp_path / "classifier", "masked_lm")
+    np.testing.assert_array_equal(
+        again.get_layer("lm_transform").kernel, ours.get_layer("prediction").kernel
+    )
+
+
 OLDER = {"global_attn_every_n_layers": 2, "global_rope_theta": 50.0, "local_rope_theta": 20.0}
 
 

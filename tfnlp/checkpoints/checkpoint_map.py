@@ -100,6 +100,7 @@ class Weight:
         part: (i, n) where ours is the i-th of n equal parts of theirs, along the axis of
             outputs: the first with `transpose`, else the last.
         head: whether it belongs to a head, whose names have no prefix.
+        of_any_head: whether all heads have it, so that one starts from another's.
         other_names: alternative names, which are looked up first.
         untied_name: likewise; it is written too where the output is not tied.
     """
@@ -110,6 +111,7 @@ class Weight:
     axes: str = ""
     part: tuple | None = None
     head: bool = False
+    of_any_head: bool = False
     other_names: tuple = ()
     untied_name: str | None = None
 

@@ -1,5 +1,7 @@
 """Mapping of ModernBERT between tfnlp and Hugging Face."""
 
+import dataclasses
+
 from tfnlp.checkpoints.checkpoint_map import (
     COMMON_FIELDS,
     COMMON_FIXED,
@@ -69,7 +71,15 @@ ENCODER = (
     _scale("encoder_{}/feed_forward_norm", "layers.{}.mlp_norm"),
     _scale("final_norm", "final_norm"),
 )
-PREDICTION = (kernel("prediction", "head.dense"), _scale("prediction_norm", "head.norm"))
+
+
+def _prediction(dense_path, norm_path):
+    """Return the dense layer and the norm that each head begins with."""
+    rows = kernel(dense_path, "head.dense"), _scale(norm_path, "head.norm")
+    return tuple(dataclasses.replace(row, of_any_head=True) for row in rows)
+
+
+PREDICTION = _prediction("prediction", "prediction_norm")
 CLASSES = (*PREDICTION, *dense("classifier", "classifier"))
 
 
@@ -127,8 +137,7 @@ MODERNBERT = CheckpointMap(
         tagger=CLASSES,
         answerer=(*PREDICTION, *dense("span", "classifier")),
         masked_lm=(
-            kernel("lm_transform", "head.dense"),
-            _scale("lm_norm", "head.norm"),
+            *_prediction("lm_transform", "lm_norm"),
             kernel("lm_output", "decoder"),
             Weight("lm_bias/bias", "decoder.bias"),
         ),

@@ -82,7 +82,8 @@ def _match_tensors(model, family, reader, with_head):
     assignments, fresh, missing = [], [], []
     for variable in model.weights:
         weight, layer = weights.get(variable.path), variable.path.partition("/")[0]
-        name = weight and (with_head or not weight.head) and weight.find(stored)
+        is_read = weight and (with_head or not weight.head or weight.of_any_head)
+        name = is_read and weight.find(stored)
         if name:
             shape = weight.stored_shape(variable.shape, model.text_config)
             if reader.shape(name) != shape:
@@ -99,7 +100,8 @@ def _match_tensors(model, family, reader, with_head):
             prefixed = any(name.startswith(family.prefix) for name in reader.names())
             name = family.prefix * prefixed + weight.name
             raise InputError(f"{reader.description} lacks the tensor {name}.")
-    if missing and any(weight.head for _, _, weight in assignments):
+    own = (weight.head and not weight.of_any_head for _, _, weight in assignments)
+    if missing and any(own):
         raise InputError(
             f"{reader.description} has a {model.head} head without the tensor {missing[0]}; copy "
             "the file again, or start a new head from an encoder alone."
