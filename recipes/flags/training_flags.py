@@ -70,6 +70,7 @@ def define_optimizer_flags(learning_rate):
     """Define the flags of the optimizer and its schedule."""
     names = "optimizer", "learning_rate", "schedule", "warmup_share", "warmup_steps"
     names += "layer_decay", "weight_decay", "clip_norm", "ema_decay"
+    names += "freeze_layers", "freeze_embeddings"
     dataclass_flags.define(TrainingConfig, *names, learning_rate=learning_rate)
     define_number_flags()
 

@@ -27,6 +27,7 @@ _FILES_OF_COLUMN = {
     "reference_column": ("references",),
     "hypothesis_column": ("hypotheses",),
     "translation_column": (),
+    "label_columns": ("train",),  # others may have their labels in one column
 }
 # Columns that do not apply if two parallel text files are given.
 _OF_ONE_TABLE = ("source_column", "target_column")
@@ -62,7 +63,7 @@ def check_columns():
     for path, columns in _columns_of_files().items():
         table = path.lower().removesuffix(".gz").endswith(text.TABLES)
         if table and os.path.isfile(path):
-            next(text.read_columns(path, columns))
+            text.check_columns(path, columns)
 
 
 def with_column_flag(error):
@@ -76,8 +77,10 @@ def with_column_flag(error):
 
 def _columns_of_files():
     """Return {path: columns} for the files and columns named by the recipe's flags."""
-    columns = {}
-    for flag, names in _named_columns().items():
+    columns, named = {}, _named_columns()
+    if "label_columns" in named:
+        named.pop("label_column")  # which files have it, their reading tells
+    for flag, names in named.items():
         for file in _FILES_OF_COLUMN.get(flag, EXAMPLES):
             paths = _files(file) if file in FLAGS else []
             if len(paths) == 1 or flag not in _OF_ONE_TABLE:

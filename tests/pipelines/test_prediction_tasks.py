@@ -163,7 +163,5 @@ def test_rows_have_the_probability_of_each_label():
     task = prediction_task("multi-label classifier", ["bad", "good"], probabilities=True)
     row = task.row(Labels(("bad", "good"), shares, False), "a film")
     assert row == ["bad,good", "0.250000", "0.750000", "a film"]
-    with pytest.raises(
-        InputError, match="needs labels of texts, but the model is of"
-    ):
+    with pytest.raises(InputError, match="needs labels of texts, but the model is of"):
         prediction_task("tagger", ["O"], probabilities=True)

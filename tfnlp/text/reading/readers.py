@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import gzip
 import io
+import itertools
 import json
 import math
 import pathlib
@@ -133,6 +134,17 @@ def read_columns(path, columns, on_read=None):
         yield row
     if row is None:
         raise InputError(f"{path} holds no examples; it needs at least one line of data.")
+
+
+def check_columns(path, columns):
+    """Raise an InputError if a file lacks columns; its header or first object alone is read."""
+    path = pathlib.Path(path)
+    if not holds_objects(path):
+        next(read_columns(path, columns))
+        return
+    for place, value in itertools.islice(read_objects(path), 1):
+        for column in columns:
+            field_of(path, place, value, column)
 
 
 def read_header(path):

@@ -1,0 +1,86 @@
+"""Labels as people have them: columns, lists and probabilities, from the shell."""
+
+import json
+
+import pytest
+
+TRAINING = ["--learning_rate=5e-2", "--batch_size=8", "--epochs=6", "--max_length=16"]
+BERT = ["--family=bert", "--num_layers=1", "--hidden_dim=32", "--num_heads=2", "--learning_rate=1e-2"]
+BAG = ["--family=bag", "--hidden_dim=16", "--vocabulary_size=60", *TRAINING]
+WORDS = {"fine": "praise", "dull": "blame", "plot": "story"}
+
+
+@pytest.fixture
+def texts():
+    """Texts and the labels of their words."""
+    rows = []
+    for n in range(64):
+        words = [word for i, word in enumerate(WORDS) if n >> i & 1]
+        rows.append((" ".join(["the film", *words]), [WORDS[word] for word in words]))
+    return rows
+
+
+def test_a_column_for_each_label_or_lists_from_training_to_the_file(texts, run, tmp_path):
+    labels, each, lists = [*WORDS.values()], tmp_path / "each.tsv", tmp_path / "lists.jsonl"
+    rows = ["\t".join(["sentence", *labels])]
+    rows += ["\t".join([text, *(str(int(x in has)) for x in labels)]) for text, has in texts]
+    each.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    lines = [json.dumps({"sentence": text, "labels": has}) for text, has in texts]
+    lists.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    flags = ["--multi_label", f"--train={each}", f"--dev={each}"]
+    flags += [f"--label_columns={','.join(labels)}"]
+    small = [*TRAINING, *BERT]
+    run(
+        *("finetune_classifier", *small, "--vocabulary_size=60", *flags),
+        f"--output_dir={tmp_path}/run",
+    )
+    figures = json.loads((tmp_path / "run/figures.json").read_text())
+    assert figures["dev_macro_f1"] == figures["dev_exact_match"] == 1.0
+    config = json.loads((tmp_path / "run/best/config.json").read_text())
+    assert config["problem_type"] == "multi_label_classification"
+    run(
+        *("distill_classifier", "--multi_label", f"--train={lists}", f"--dev={lists}"),
+        *("--label_column=labels", f"--teacher_dir={tmp_path}/run/best", *small),
+        f"--output_dir={tmp_path}/student",
+    )
+    figures = json.loads((tmp_path / "student/figures.json").read_text())
+    assert figures["dev_macro_f1"] == figures["teacher_dev_macro_f1"] == 1.0
+    best = tmp_path / "student/best"
+    run("export_tflite", f"--model_dir={best}", f"--output_dir={tmp_path}/export")
+    file = tmp_path / "export/model.tflite"
+    run("predict", f"--model={file}", f"--input={lists}", f"--output_dir={tmp_path}/said")
+    summary = json.loads((tmp_path / "said/summary.json").read_text())
+    assert summary["exact_match"] == 1.0
+    assert summary["by_label"]["story"] == {"precision": 1, "recall": 1, "f1": 1, "texts": 32}
+    said = run("predict", f"--model={file}", "--text=the film fine plot").stdout
+    assert said.split("\t")[0] == "praise,story"
+    for flag, message in (
+        ("--threshold=2", "threshold=2 must be a number from 0 to 1"),
+        ("--class_weights=fear=2", "class_weights: fear is unknown"),
+        ("--positive_label=story", "has no effect beside `multi_label`"),
+    ):
+        done = run("finetune_classifier", *BAG, *flags, flag, "--output_dir=a", status=2)
+        assert message.split(":")[0] in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_probabilities_that_predict_wrote_are_learned(texts, run, tmp_path):
+    train, dev = tmp_path / "train.tsv", tmp_path / "dev.tsv"
+    rows = [f"{text}\t{'good' if 'fine' in text else 'bad'}" for text, _ in texts]
+    dev.write_text("\n".join(["sentence\tlabel", *rows]) + "\n", encoding="utf-8")
+    flags = [*BAG, f"--train={dev}", f"--dev={dev}", "--calibrate"]
+    run("finetune_classifier", *flags, f"--output_dir={tmp_path}/run")
+    figures = json.loads((tmp_path / "run/figures.json").read_text())
+    assert figures["dev_calibration_error"] <= figures["dev_calibration_error_before"]
+    run(
+        *("predict", f"--model={tmp_path}/run/best", f"--input={dev}", "--probabilities"),
+        f"--output_dir={tmp_path}/said",
+    )
+    header, *rows = (tmp_path / "said/predictions.tsv").read_text().splitlines()
+    assert header.split("\t") == ["label", "gold", "bad", "good", "sentence"]
+    # Without the labels, and others in their place.
+    rows = ["\t".join(row.split("\t")[2:]) for row in (header, *rows)]
+    train.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    flags = [*BAG, f"--train={train}", "--label_columns=bad,good", f"--dev={dev}"]
+    run("finetune_classifier", *flags, f"--output_dir={tmp_path}/soft")
+    figures = json.loads((tmp_path / "soft/figures.json").read_text())
+    assert figures["dev_accuracy"] == 1.0
