@@ -51,7 +51,10 @@ def main():
             raise unknown_name("classifiers", name, baselines.CLASSIFIERS)
     splits = task_flags.read_labelled()
     names = splits["train"].label_names
-    task = tasks.Classification(names, positive_label=FLAGS.positive_label)
+    if FLAGS.multi_label:
+        task = tasks.MultiLabelClassification(names)
+    else:
+        task = tasks.Classification(names, positive_label=FLAGS.positive_label)
     results = baselines.compare_baselines(task, splits, bags, FLAGS.classifiers)
     print_table(results)
     if FLAGS.output_dir:

@@ -26,7 +26,8 @@ task_flags.define_baseline_flag()
 
 def main():
     distillation_flags.check_flags()
-    text.check_positive_label(None, FLAGS.monitor, FLAGS.positive_label)
+    if not FLAGS.multi_label:
+        text.check_positive_label(None, FLAGS.monitor, FLAGS.positive_label)
     teacher_dir = distillation_flags.teacher_dirs()[0]
     kind = kinds.MULTI_LABEL_CLASSIFIER if FLAGS.multi_label else kinds.CLASSIFIER
     labels = learning.read_teacher_labels(teacher_dir, kind.head)

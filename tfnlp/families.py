@@ -19,7 +19,7 @@ class Family:
         config: place of the class of its configs, such as "tfnlp.configs:BertConfig".
         build: place of the function from a config and inputs to an encoder's states, or to an
             encoder-decoder's outputs.
-        maps: {model_type in config.json: place of its `tfnlp.checkpoints.CheckpointMap`}.
+        maps: {model_type in config.json: place of its `CheckpointMap` in `tfnlp.checkpoints`}.
         tokenizer: kind of its own, as in `tfnlp.text.train_tokenizer`; None for none that tfnlp
             has, so that WordPiece is trained for it.
         any_tokenizer: whether its released models have tokenizers of any kind.

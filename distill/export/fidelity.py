@@ -29,7 +29,7 @@ def compare(pipeline, reference, inputs):
     Args:
         pipeline: of the file, from `distill.runtime`.
         reference: the pipeline of the Keras model.
-        inputs: `distill.pipelines.Inputs`.
+        inputs: `tfnlp.pipelines.Inputs`.
 
     Returns:
         A dict of `texts`, the number of texts, and the figures of `PredictionTask.compare`.

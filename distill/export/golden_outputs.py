@@ -24,7 +24,7 @@ def write_golden(path, pipeline, inputs):
     Args:
         path: of the JSON file.
         pipeline: of the file, from `distill.runtime`.
-        inputs: `distill.pipelines.Inputs`.
+        inputs: `tfnlp.pipelines.Inputs`.
     """
     content = {
         "kind": pipeline.kind.name,

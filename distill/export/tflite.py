@@ -23,6 +23,7 @@ from distill.export.text_in_graph import check_text_input, text_input
 from distill.runtime import StringClassifier, load_runner
 from distill.runtime.associated_files import LABELS_FILE, SENTENCEPIECE_FILE
 from tfnlp.models import check_vocabulary, num_classes
+from tfnlp.pipelines.pipeline import thresholds_of
 from tfnlp.quantization.fake_quantization import converting, in_float
 from tfnlp.tasks.kinds import kind_of
 from tfnlp.utils.errors import InputError
@@ -127,6 +128,8 @@ class _TextFile:
             check_labels(self.labels, num_classes(model))
         self.model, self.tokenizer = model, tokenizer
         self.task_settings = dict(task_settings or {})
+        if "thresholds" in self.task_settings:
+            thresholds_of(self.task_settings, self.labels)
         if self.kind.pairs is not None:
             self.task_settings.pop("pairs", None)
             self.task_settings |= {"pairs": True} if self.kind.pairs else {}

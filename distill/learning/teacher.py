@@ -185,7 +185,7 @@ def load_teacher(folder, task, **options):
     labels = read_labels(folder)
     # Default labels of a model whose classes have no names.
     unnamed = [f"LABEL_{i}" for i in range(task.num_classes or 0)]
-    if (task.num_classes or 0) > 1 and labels not in (None, unnamed, list(task.label_names)):
+    if task.label_names and labels not in (None, unnamed, list(task.label_names)):
         raise InputError(
             f"The labels of {folder} are {', '.join(labels)}, but the task's are "
             f"{', '.join(task.label_names)}; give the task the teacher's, in their order."

@@ -1,6 +1,7 @@
 """Labels, tokenizers and heads of teachers' folders, without TensorFlow."""
 
 from tfnlp.checkpoints import read_head, read_labels
+from tfnlp.tasks.kinds import SCORER, kind_of_head
 from tfnlp.utils.errors import InputError
 
 
@@ -14,7 +15,8 @@ def read_teacher_labels(folder, head):
     """
     check_stored_head(folder, head)
     labels = read_labels(folder)
-    return labels if labels and len(labels) > 1 else None
+    is_number = labels and kind_of_head(head, len(labels)) == SCORER
+    return None if is_number else labels
 
 
 def check_stored_head(folder, head):

@@ -183,6 +183,7 @@ def read_classification(label_names=None):
         options["monitor"] = FLAGS.monitor
     if FLAGS.multi_label:
         refuse_beside(["positive_label", "calibrate", "probability_weight"], "`multi_label`")
+        options["separator"] = FLAGS.label_separator
         if FLAGS.threshold:
             options["threshold"] = FLAGS.threshold
         return tasks.MultiLabelClassification(train.label_names, **options), splits

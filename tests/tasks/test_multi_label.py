@@ -8,6 +8,7 @@ import pytest
 from tfnlp.functional.weighted_losses import binary_cross_entropy, cross_entropy
 from tfnlp.models import build_model
 from tfnlp.pipelines import load_runner
+from tfnlp.pipelines.pipeline import thresholds_of
 from tfnlp.tasks import Classification, MultiLabelClassification, class_weights
 from tfnlp.tasks.multi_label import best_threshold
 from tfnlp.text import Examples, LabelColumns, read_label_sets
@@ -157,13 +158,16 @@ def test_it_learns_and_the_best_epoch_keeps_its_thresholds(
     texts = [" ".join(["film", *(words[i] for i in ids)]) for ids in sets]
     data = Examples(texts, None, sets, NAMES)
     task = MultiLabelClassification(NAMES, threshold=threshold)
-    config = TrainingConfig(epochs=8, batch_size=8, learning_rate=1e-2)
+    config = TrainingConfig(epochs=8, batch_size=8, learning_rate=1e-2, keep_every=4)
     run = RunFolder(tmp_path / "run", {})
     model = build_model(one_layer, "multi_label_classifier", 3)
     data = Splits(data, Examples(texts[:8], None, sets[:8], NAMES), 16)
     figures = FineTuning(task, model, tokenizer, data, config=config, run=run).run_all()
     assert figures["dev_macro_f1"] == 1.0
     assert figures["dev_mean_average_precision"] == 1.0
+    assert "thresholds" in (run.best / "config.json").read_text()
+    kept = (run.checkpoints / "step_4/config.json").read_text()
+    assert ("thresholds" in kept) == (threshold == 0.5)  # of no epoch that dev has seen
     runner = load_runner(run.best)
     thresholds = runner.settings["thresholds"]
     assert len({*thresholds}) == (3 if threshold == "label" else 1)
@@ -172,3 +176,43 @@ def test_it_learns_and_the_best_epoch_keeps_its_thresholds(
     due = [tuple(NAMES[i] for i in ids) for ids in sets[:8]]
     assert [prediction.labels for prediction in found] == due
     assert [*found[0].probabilities] == NAMES
+
+
+def test_one_label_is_scored_by_its_own_f1():
+    task = MultiLabelClassification(["toxic"], threshold=0.5)
+    examples = Examples([*"abc"], None, [(0,), (), (0,)], ["toxic"])
+    found = task.score(examples, None, {"logits": np.array([[2.0], [1.0], [-1.0]], "float32")})
+    assert found == pytest.approx(
+        {
+            "macro_f1": 0.5,
+            "micro_f1": 0.5,
+            "sample_f1": 1 / 3,
+            "exact_match": 1 / 3,
+            "mean_average_precision": (1 / 1 + 2 / 3) / 2,
+        }
+    )
+
+
+@pytest.mark.parametrize("thresholds", [[0.5], [0.5, 0.5, 2], "0.5"])
+def test_thresholds_of_other_labels_are_refused(thresholds):
+    with pytest.raises(InputError, match="no probabilities of its 3 labels"):
+        thresholds_of({"thresholds": thresholds}, NAMES)
+    assert thresholds_of({}, NAMES) == [0.5] * 3
+
+
+@pytest.mark.parametrize("labels", [[1.0, 0.0], [None], [["joy"]], [True]])
+def test_lists_of_anything_but_names_are_refused(labels, tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"sentence": "a", "labels": labels}) + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match="line 1: a list of labels has .*, and must have their"):
+        read_label_sets(path, LabelColumns())
+
+
+def test_columns_of_other_labels_are_refused_and_numbers_are_in_order(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("sentence\tlabels\tjoy\na\t10,2\t1\n", encoding="utf-8")
+    assert read_label_sets(path, LabelColumns()).label_names == ["2", "10"]
+    with pytest.raises(InputError, match="columns of labels are joy, and the labels joy, love"):
+        read_label_sets(path, LabelColumns(each=("joy",)), NAMES)
+    with pytest.raises(InputError, match="label_separator is empty"):
+        LabelColumns(separator="")

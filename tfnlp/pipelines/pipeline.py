@@ -162,19 +162,38 @@ class MultiLabelClassifier(Classifier):
 
     kind = MULTI_LABEL_CLASSIFIER
 
+    def __init__(self, backend):
+        super().__init__(backend)
+        self.thresholds = thresholds_of(self.settings, self.labels or [])
+
     def classify(self, texts, pairs=None):
         """Return the `Labels` of each text, or pair of texts, as `Classifier.classify`."""
         return super().classify(texts, pairs)
 
     def _decode(self, outputs, truncated):
-        thresholds = self.settings.get("thresholds", [0.5] * len(self.labels))
         predictions = []
         for row, is_cut in zip(outputs, truncated, strict=True):
             probabilities = dict(zip(self.labels, map(float, row["probability"]), strict=True))
-            above = zip(probabilities.items(), thresholds, strict=True)
+            above = zip(probabilities.items(), self.thresholds, strict=True)
             labels = tuple(label for (label, p), threshold in above if p >= threshold)
             predictions.append(Labels(labels, probabilities, bool(is_cut)))
         return predictions
+
+
+def thresholds_of(settings, labels):
+    """Return the threshold of each label, 0.5 if the settings of a model have none.
+
+    Raises:
+        InputError: if they are of other labels, or no probabilities.
+    """
+    thresholds = settings.get("thresholds", [0.5] * len(labels))
+    fits = isinstance(thresholds, list) and len(thresholds) == len(labels)
+    if not fits or not all(isinstance(t, int | float) and 0 <= t <= 1 for t in thresholds):
+        raise InputError(
+            f"The `thresholds` of the model's settings are no probabilities of its {len(labels)} "
+            "labels; take them out of config.json, for 0.5, or fine-tune it again."
+        )
+    return thresholds
 
 
 class Tagger(Pipeline):

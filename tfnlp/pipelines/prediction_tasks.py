@@ -45,7 +45,7 @@ class PredictionTask:
     figure, least = "agreement", 0.98  # figure of `compare`, and the least without a warning
     answer_name = None  # of what `compare` counts
     labelled = False  # whether predictions are labels, which a confusion matrix counts
-    label_column = None  # default column of gold labels, in a table
+    label_columns = ()  # where gold labels are looked for in a table, in this order
 
     def __init__(self, labels=None, settings=None, positive_label=None, probabilities=False):
         self.labels = labels
@@ -108,9 +108,11 @@ class PredictionTask:
         """
         path, columns = pathlib.Path(path), columns or Columns()
         label_column = columns.label or None
-        if columns.label is None and self.label_column and self.label_column in _header(path):
+        header = _header(path) if columns.label is None else []
+        name = next((name for name in self.label_columns if name in header), None)
+        if name is not None:
             try:
-                return self._read(path, columns, self.label_column)
+                return self._read(path, columns, name)
             except InputError as e:
                 logging.warning("No score: %s", e)
         return self._read(path, columns, label_column)
@@ -187,7 +189,8 @@ class LabelPredictions(PredictionTask):
     kind = kinds.CLASSIFIER
     option = "pair"
     takes = "`text`, and a `pair` for each or none"
-    answer_name = label_column = "label"
+    answer_name = "label"
+    label_columns = ("label",)
     labelled = True
     share = "probability"  # header of the answer's
 
@@ -217,7 +220,9 @@ class LabelPredictions(PredictionTask):
             columns = [f"{share:.6f}" for share in shares.values()]
         else:
             columns = [",".join(f"{shares[label]:.4f}" for label in labels)]
-        return [",".join(labels), *columns, text, *second_text]
+        return [self._separator.join(labels), *columns, text, *second_text]
+
+    _separator = ","
 
     def _labels(self, prediction):
         return [prediction.label]
@@ -228,7 +233,8 @@ class LabelSetPredictions(LabelPredictions):
 
     kind = kinds.MULTI_LABEL_CLASSIFIER
     share = "probabilities"
-    answer_name = label_column = "labels"
+    answer_name = "labels"
+    label_columns = ("labels", "label")
     labelled = False  # a confusion matrix has one label a text
 
     def _task(self):
@@ -243,7 +249,7 @@ class LabelSetPredictions(LabelPredictions):
         if not (each or label_column):
             examples = read_examples(path, text, columns.pair, None)
             return Inputs(examples.texts, examples.pairs)
-        places = LabelColumns(text, columns.pair, label_column, each=each)
+        places = LabelColumns(text, columns.pair, label_column, self._separator, each)
         examples = read_label_sets(path, places, self.labels)
         return Inputs(examples.texts, examples.pairs, self._names(examples.labels))
 
@@ -263,7 +269,11 @@ class LabelSetPredictions(LabelPredictions):
         return Examples(inputs.texts, None, sets)
 
     def gold_text(self, gold):
-        return ",".join(gold)
+        return self._separator.join(gold)
+
+    @property
+    def _separator(self):
+        return self.settings.get("label_separator", ",")
 
     def _labels(self, prediction):
         return prediction.labels
@@ -276,7 +286,7 @@ class NumberPredictions(PredictionTask):
     option = "pair"
     takes = LabelPredictions.takes
     header = ("score", "sentence")
-    label_column = "score"
+    label_columns = ("score",)
     figure, least = "correlation", 0.99
 
     def _task(self):
@@ -428,7 +438,7 @@ class ChoicePredictions(PredictionTask):
     second_column = "ending"
     header = ("choice", "probability", "prompt")
     answer_name = "choice"
-    label_column = "label"
+    label_columns = ("label",)
 
     def _join(self, texts, endings):
         return Inputs(texts, [endings]) if len(texts) == 1 and len(endings) > 1 else None

@@ -25,11 +25,22 @@ def class_weights(spec, examples, several=False):
         return _balanced(examples, len(names), several)
     weights = dict.fromkeys(names, 1.0)
     for item in spec:
-        name, _, text = item.rpartition("=")
+        name, equals, text = item.rpartition("=")
+        if not equals:
+            raise InputError(f"class_weights={item} must be balanced, or NAME=WEIGHT each.")
         if name not in weights:
             raise unknown_name("class_weights", name or item, [*names, "balanced"])
         weights[name] = _positive(item, text)
     return np.array([*weights.values()], "float32")
+
+
+def check_class_weights(weights, num_classes):
+    """Raise an InputError unless there is a weight for each class, or None."""
+    if weights is not None and len(weights) != num_classes:
+        raise InputError(
+            f"class_weights has {len(weights)} numbers, but there are {num_classes} classes; give "
+            "each one."
+        )
 
 
 def _balanced(examples, num_classes, several):

@@ -5,6 +5,7 @@ import numpy as np
 import tfnlp
 from tfnlp import baselines, functional
 from tfnlp.tasks.calibration import calibration_error, fit_temperature
+from tfnlp.tasks.class_weights import check_class_weights
 from tfnlp.tasks.kinds import CLASSIFIER
 from tfnlp.tasks.task import Task
 from tfnlp.text.reading.readers import check_label_names, check_positive_label
@@ -54,6 +55,7 @@ class Classification(Task):
         self.num_classes = len(label_names)
         self.monitor = monitor
         self.linear = linear
+        check_class_weights(class_weights, self.num_classes)
         self.class_weights = class_weights
         self.calibrated = calibrated
 

@@ -3,9 +3,11 @@
 import collections
 
 import numpy as np
+from scipy import special
 
 import tfnlp
 from tfnlp import baselines, functional
+from tfnlp.tasks.class_weights import check_class_weights
 from tfnlp.tasks.kinds import MULTI_LABEL_CLASSIFIER
 from tfnlp.tasks.task import Task
 from tfnlp.text.reading.readers import check_label_names
@@ -31,6 +33,7 @@ class MultiLabelClassification(Task):
             all, of the highest F1 on dev.
         class_weights: (C,), the weight of each label where it applies (`pos_weight` of PyTorch's
             `BCEWithLogitsLoss`); None for 1.
+        separator: what parts labels in a column of files, which a folder keeps for predictions.
         linear: as in `Classification`.
 
     Attributes:
@@ -44,7 +47,13 @@ class MultiLabelClassification(Task):
     kind = MULTI_LABEL_CLASSIFIER
 
     def __init__(
-        self, label_names, monitor="macro_f1", threshold="label", class_weights=None, linear=False
+        self,
+        label_names,
+        monitor="macro_f1",
+        threshold="label",
+        class_weights=None,
+        linear=False,
+        separator=",",
     ):
         check_label_names(label_names)
         if monitor not in SCORES:
@@ -54,12 +63,19 @@ class MultiLabelClassification(Task):
         self.monitor = monitor
         self.chosen = threshold if threshold in CHOSEN else None
         self.thresholds = np.full(self.num_classes, 0.5 if self.chosen else _share(threshold))
+        check_class_weights(class_weights, self.num_classes)
         self.class_weights = class_weights
         self.linear = linear
+        self.separator = separator
 
     @property
     def settings(self):
-        return {"thresholds": self.thresholds.tolist()}
+        separator = {} if self.separator == "," else {"label_separator": self.separator}
+        return {"thresholds": self.thresholds.tolist()} | separator
+
+    @property
+    def tuned_settings(self):
+        return ("thresholds",) if self.chosen else ()
 
     def initialise_head(self, model, examples):
         """Set the new head's bias to the log-odds of each label in the training examples.
@@ -95,7 +111,8 @@ class MultiLabelClassification(Task):
             columns = zip(applies.T, probabilities.T, strict=True)
             self.thresholds = np.array([best_threshold(*column) for column in columns])
         elif self.chosen == "all":
-            self.thresholds[:] = best_threshold(applies.ravel(), probabilities.ravel())
+            best = best_threshold(applies.ravel(), probabilities.ravel())
+            self.thresholds = np.full(self.num_classes, best)
 
     def decode(self, examples, encodings, outputs):
         return self.names_of(_probabilities(outputs) >= self.thresholds)
@@ -112,28 +129,24 @@ class MultiLabelClassification(Task):
         """Return the mean average precision of probabilities (texts, C), of labels that occur."""
         from sklearn import metrics  # takes a second, which the first step would wait for
 
-        applies = self.targets(examples)
-        occurs = applies.any(0)
-        if not occurs.any():
-            return {"mean_average_precision": 0.0}
-        mean = metrics.average_precision_score(applies[:, occurs], probabilities[:, occurs])
-        return {"mean_average_precision": float(mean)}
+        columns = zip(self.targets(examples).T, probabilities.T, strict=True)
+        areas = [metrics.average_precision_score(y, p) for y, p in columns if y.any()]
+        return {"mean_average_precision": float(np.mean(areas or 0.0))}
 
     def score_predictions(self, examples, predictions):
-        from sklearn import metrics
-
         ids = {name: i for i, name in enumerate(self.label_names)}
         predicted = np.zeros((len(predictions), self.num_classes), "int32")
         for row, names in zip(predicted, predictions, strict=True):
             row[[ids[name] for name in names]] = 1
         applies = self.targets(examples)
-        averages = {"macro_f1": ("macro", 0.0), "micro_f1": ("micro", 0.0)}
-        averages["sample_f1"] = "samples", 1.0  # no label is right where a text has none
-        scores = {
-            name: float(metrics.f1_score(applies, predicted, average=average, zero_division=zero))
-            for name, (average, zero) in averages.items()
+        both = applies * predicted
+        return {
+            "macro_f1": float(np.mean(_f1(both, applies, predicted, axis=0))),
+            "micro_f1": float(_f1(both, applies, predicted)),
+            # No label is right where a text has none.
+            "sample_f1": float(np.mean(_f1(both, applies, predicted, axis=1, empty=1.0))),
+            "exact_match": float((applies == predicted).all(1).mean()),
         }
-        return scores | {"exact_match": float((applies == predicted).all(1).mean())}
 
     def label_scores(self, examples, predictions):
         """Return {label: {"precision", "recall", "f1", "texts"}} of predictions."""
@@ -184,15 +197,21 @@ def best_threshold(applies, probabilities):
     return float((p[last] + following[last]) / 2)
 
 
+def _f1(both, applies, predicted, axis=None, empty=0.0):
+    """Return 2 TP / (2 TP + FP + FN) over an axis of (texts, C); `empty` where all are 0."""
+    total = applies.sum(axis) + predicted.sum(axis)
+    return np.where(total > 0, 2 * both.sum(axis) / np.maximum(total, 1), empty)
+
+
 def _probabilities(outputs):
     logits = np.stack(outputs["logits"]).astype("float64")
-    return 1 / (1 + np.exp(-logits))
+    return special.expit(logits)
 
 
 def _share(threshold):
     try:
         number = float(threshold)
-    except ValueError:
+    except (TypeError, ValueError):
         number = -1.0
     if not 0 <= number <= 1:
         raise InputError(

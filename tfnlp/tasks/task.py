@@ -14,6 +14,7 @@ class Task(abc.ABC):
         num_classes: the number of classes of the head; None where the head has no classes.
         label_names: the names of the classes; None where there are none.
         settings: a dict of how texts are read, which is stored in the model's folder; or None.
+        tuned_settings: the names of those that `tune` chooses on dev.
         monitor: the metric that selects the best epoch, the larger the better.
         calibrated: whether its `calibrate` changes the trained model's head by dev.
     """
@@ -22,6 +23,7 @@ class Task(abc.ABC):
     num_classes = None
     label_names = None
     settings = None
+    tuned_settings = ()
     monitor = "accuracy"
     calibrated = False
 

@@ -5,6 +5,7 @@ import pathlib
 
 from tfnlp.text.reading.readers import (
     Examples,
+    as_number,
     check_label_names,
     field_of,
     field_text,
@@ -23,7 +24,7 @@ class LabelColumns:
         text: of the text.
         pair: of the second text of a pair, or None.
         labels: of the names of all labels, which `separator` parts; in JSON also a list.
-        separator: a string.
+        separator: a string, not empty.
         each: in place of `labels`, a column for each label, which holds 1 where it applies, else
             0; the names of the columns are the labels.
     """
@@ -33,6 +34,10 @@ class LabelColumns:
     labels: str = "labels"
     separator: str = ","
     each: tuple = ()
+
+    def __post_init__(self):
+        if not self.separator:
+            raise InputError("label_separator is empty; give what parts the labels, such as ','.")
 
 
 def read_label_sets(path, columns, label_names=None):
@@ -57,7 +62,13 @@ def read_label_sets(path, columns, label_names=None):
         texts.append(text)
         pairs.append(pair)
         names.append((place, labels))
-    label_names = list(label_names or columns.each or sorted({n for _, row in names for n in row}))
+    if columns.each and label_names and {*columns.each} != {*label_names}:
+        raise InputError(
+            f"The columns of labels are {', '.join(columns.each)}, and the labels "
+            f"{', '.join(label_names)}; give a column for each label."
+        )
+    occurring = _sorted({name for _, row in names for name in row})
+    label_names = list(label_names or columns.each or occurring)
     try:
         check_label_names(label_names)
     except InputError as e:
@@ -97,11 +108,29 @@ def _rows_of_names(path, columns):
     for place, row in read_objects(path):
         labels = field_of(path, place, row, columns.labels)
         if isinstance(labels, list):
-            labels = [str(label).strip() for label in labels]
+            labels = [_name(path, place, label) for label in labels]
         else:
             labels = _split(field_text(path, place, row, columns.labels), columns.separator)
         pair = columns.pair and field_text(path, place, row, columns.pair)
         yield place, field_text(path, place, row, columns.text), pair, labels
+
+
+def _name(path, place, label):
+    """Return the name of a label in a list: a text, or the number of a class."""
+    if isinstance(label, bool) or not isinstance(label, str | int):
+        raise InputError(
+            f"{path}, {place}: a list of labels has {label!r}, and must have their names; of 0 "
+            "and 1 for each label, make columns."
+        )
+    return str(label).strip()
+
+
+def _sorted(names):
+    """Return names of labels in order, by number if all are numbers."""
+    try:
+        return sorted(names, key=as_number)
+    except ValueError:
+        return sorted(names)
 
 
 def _split(entry, separator):

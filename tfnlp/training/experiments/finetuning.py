@@ -102,13 +102,17 @@ class FineTuning(Experiment):
 
     def _save(self, model, folder):
         settings = {"max_length": self.data.max_length} | (self.task.settings or {})
+        if pathlib.Path(folder) != self.run.best:  # a model within an epoch is not seen on dev
+            settings = {k: v for k, v in settings.items() if k not in self.task.tuned_settings}
         if getattr(self.data.train, "pairs", None):
             settings["pairs"] = True
         save_model(model, folder, self.task.label_names, self.tokenizer, settings)
 
     def fingerprints(self):
+        weights = getattr(self.task, "class_weights", None)
+        weights = [] if weights is None else [np.asarray(weights)]
         inputs = {
-            "train": [self.data.train, self.task.label_names],
+            "train": [self.data.train, self.task.label_names, *weights],
             "dev": self.data.dev,
             "model": self.model.text_config,
         }
@@ -119,20 +123,30 @@ class FineTuning(Experiment):
     def evaluate(self):
         """Return scores of the best epoch, baselines and the figures of a compressor."""
         head, classes = self.task.kind.head, self.task.num_classes
+        tunes = self.task.tuned_settings or self.task.calibrated
+        calibration = self._tune_best() if tunes else {}
         best = load_model(self.run.best, head, classes, block_size=self.model.block_size)
         splits = self.data.parts()
         return {
-            **(self._calibrate(best) if self.task.calibrated else {}),
+            **calibration,
             **score_splits(best, self.task, splits, self.batches),
             **baseline_scores(self.task, splits),
             **self.task.linear_figures(splits),
             **compression_figures(self.trainer.compressor, best, self.run),
         }
 
-    def _calibrate(self, best):
-        """Calibrate the best epoch's model on dev and save it; return the figures."""
+    def _tune_best(self):
+        """Tune and calibrate the best epoch's model on dev, in float32 as folders are run.
+
+        It is saved again. Returns the figures of the calibration.
+        """
+        head, classes = self.task.kind.head, self.task.num_classes
+        best = load_model(self.run.best, head, classes, dtype="float32")
         outputs = predictor(best, self.task.kind.reads)(self.batches["dev"])
-        figures = self.task.calibrate(best, self.data.dev, outputs)
+        self.task.tune(self.data.dev, outputs)
+        figures = {}
+        if self.task.calibrated:
+            figures = self.task.calibrate(best, self.data.dev, outputs)
         if self.run.writes:
             self._save(best, self.run.best)
         return figures

@@ -15,7 +15,7 @@ from tfnlp.checkpoints import read_config
 from tfnlp.plots import draw_curves, html_page, html_table, plot_curves, svg_of
 from tfnlp.utils.files import write_json, write_text
 
-BASELINE = "The baseline gives all examples their commonest label, or their mean number."
+BASELINE = "The baseline gives all examples their commonest label or labels, or their mean."
 
 
 def write_report(run, figures, labels=None, metric="accuracy", epoch="best", examples=None):
