@@ -15,7 +15,7 @@ from tfnlp.utils.errors import InputError
         ({"model_type": "gpt9"}, r"config\.json: model_type=gpt9 is unknown .*; use one of bert"),
         ({"hidden_act": "mish"}, "hidden_act=mish is unknown.*; use one of gelu"),
         ({"position_embedding_type": "relative_key"}, "only 'absolute' is"),
-        ({"num_attention_heads": 0}, "num_heads=0 does not divide"),
+        ({"num_attention_heads": 0}, "num_heads=0 must be at least 1"),
     ],
 )
 def test_configs_of_other_models_are_named(fields, message, saved):

@@ -204,7 +204,7 @@ def test_thresholds_of_other_labels_are_refused(thresholds):
 def test_lists_of_anything_but_names_are_refused(labels, tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({"sentence": "a", "labels": labels}) + "\n", encoding="utf-8")
-    with pytest.raises(InputError, match="line 1: a list of labels has .*, and must have their"):
+    with pytest.raises(InputError, match=r"line 1: a list of labels has .*, and must have their"):
         read_label_sets(path, LabelColumns())
 
 
