@@ -89,8 +89,8 @@ def define_baseline_flag():
     flags.DEFINE_bool(
         "baseline",
         False,
-        "Report score, size and time of linear classifiers of bags of words too (seconds); see "
-        "baseline_classifier.",
+        "Report score, size and time of linear classifiers of bags of words too (seconds; minutes "
+        "for each of many labels); see baseline_classifier.",
     )
 
 

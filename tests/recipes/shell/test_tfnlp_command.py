@@ -24,7 +24,7 @@ def test_every_recipe_has_a_purpose_and_a_line():
     "arguments, status, text",
     [
         (["predict", "--modl=x"], 2, "There is no flag --modl; did you mean --model?"),
-        (["predict", "--help"], 0, "--question_column   Column of the question"),
+        (["predict", "--help"], 0, "--question_column    Column of the question"),
         (["finetun_tagger"], 2, "there is no recipe finetun_tagger; did you mean finetune_tagger"),
         (["--words", "frontier"], 0, "--models= --output_dir= --pair_column= --positive_label="),
         ([], 0, "Put it on a phone:"),
