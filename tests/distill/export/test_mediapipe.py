@@ -32,7 +32,7 @@ from distill.export.mediapipe import (
 from distill.export.metadata import complete_file
 from distill.export.options import Credits, Export
 from distill.export.tflite import check_labels, export_tflite
-from distill.runtime import TextClassifier, TextEmbedder
+from distill.runtime import TextClassifier, TextEmbedder, load_runner
 from distill.runtime.associated_files import SENTENCEPIECE_FILE
 from tests.distill.expected import keras_outputs, padded_inputs
 from tfnlp.models import AlbertConfig, build_model
@@ -62,7 +62,7 @@ def tensors(path, key):
 
 @pytest.fixture(scope="module")
 def files(tiny_config, tokenizer, tmp_path_factory):
-    """A classifier as the document exports it, one of a fixed length, an embedder, an ALBERT."""
+    """Classifiers as the document exports them, of a fixed length, of an ALBERT; an embedder."""
     keras.utils.set_random_seed(0)
     folder = tmp_path_factory.mktemp("mobile")
     labels = ["negative", "positive"]
@@ -72,6 +72,8 @@ def files(tiny_config, tokenizer, tmp_path_factory):
     export_tflite(classifier, folder / "model.tflite", tokenizer, labels, Export(**options))
     options = {"fixed_lengths": [32], "fixed_only": True, "quantization": "float32"}
     export_tflite(classifier, folder / "fixed.tflite", tokenizer, labels, Export(**options))
+    several = build_model(config, "multi_label_classifier", 2)
+    export_tflite(several, folder / "labels.tflite", tokenizer, labels, Export("float32"))
     encoder = build_model(config)
     path = folder / "embedder.tflite"
     export_tflite(encoder, path, tokenizer, options=Export(quantization="float32", pooling="mean"))
@@ -277,7 +279,7 @@ from mediapipe.tasks.metadata import metadata_schema_py_generated as schema
 from mediapipe.tasks.python import BaseOptions, text
 
 texts, found = json.load(sys.stdin), {}
-for name in ("model", "fixed", "albert"):
+for name in ("model", "fixed", "albert", "labels"):
     base = BaseOptions(model_asset_path=f"{name}.tflite")
     options = text.TextClassifierOptions(base_options=base)
     with text.TextClassifier.create_from_options(options) as classifier:
@@ -358,8 +360,8 @@ def test_mediapipe_gives_what_the_runtime_gives(files, mediapipe):
     folder = files[0]
     found = json.loads(mediapipe(MEDIAPIPE, folder, json.dumps(TEXTS)).splitlines()[-1])
     assert found["credits"] == ["1.0", "Me", "Apache-2.0"]
-    for name in ("model", "fixed", "albert"):
-        expected = TextClassifier(folder / f"{name}.tflite").classify(TEXTS)
+    for name in ("model", "fixed", "albert", "labels"):
+        expected = load_runner(folder / f"{name}.tflite").classify(TEXTS)
         for scores, answer in zip(found[name], expected, strict=True):
             threshold = 0.4 if name == "model" else 0.0
             kept = {k: p for k, p in answer.probabilities.items() if p >= threshold}
