@@ -141,7 +141,8 @@ class FineTuning(Experiment):
         It is saved again. Returns the figures of the calibration.
         """
         head, classes = self.task.kind.head, self.task.num_classes
-        best = load_model(self.run.best, head, classes, dtype="float32")
+        size = self.model.block_size
+        best = load_model(self.run.best, head, classes, block_size=size, dtype="float32")
         outputs = predictor(best, self.task.kind.reads)(self.batches["dev"])
         self.task.tune(self.data.dev, outputs)
         figures = {}
