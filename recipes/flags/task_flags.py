@@ -55,10 +55,10 @@ def define_classification_score_flags():
     """Define the flags of a classifier's score."""
     flags.DEFINE_enum(
         "monitor",
-        None,
+        "accuracy",
         MONITORS,
-        "Score that selects the best epoch; f1 is the F1 of --positive_label; accuracy if not "
-        "given, of several labels macro_f1.",
+        "Score that selects the best epoch; f1 is the F1 of --positive_label. With --multi_label "
+        "macro_f1 if not given.",
     )
     flags.DEFINE_string(
         "threshold",
@@ -179,7 +179,7 @@ def read_classification(label_names=None):
     train = splits["train"]
     weights = tasks.class_weights(FLAGS.class_weights, train, FLAGS.multi_label)
     options = {"class_weights": weights, "linear": FLAGS.baseline}
-    if FLAGS.monitor:
+    if not FLAGS["monitor"].using_default_value:
         options["monitor"] = FLAGS.monitor
     if FLAGS.multi_label:
         refuse_beside(["positive_label", "calibrate", "probability_weight"], "`multi_label`")

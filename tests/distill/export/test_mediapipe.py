@@ -105,7 +105,7 @@ def test_the_document_names_what_is_in_a_file(files):
     keys = signatures([None, 128, 64, 32])
     assert {f"`{key}`" for key in keys} == set(re.findall(r"`run(?:_\d+)?`", DOCUMENT))
     # The table of outputs, and what the exporter writes.
-    table = re.findall(r"^\| ([a-z, ]+?)(?: \(.*\))? \| (`.*`) \| float32", DOCUMENT, re.M)
+    table = re.findall(r"^\| ([a-z, -]+?)(?: \(.*\))? \| (`.*`) \| float32", DOCUMENT, re.M)
     said = {
         kind: set(re.findall(r"`(\w+)`", row))
         for kinds, row in table
