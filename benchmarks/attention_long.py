@@ -10,9 +10,6 @@ LENGTH, HEADS, SIZE = 4096, 12, 64
 
 
 def main(name, block_size):
-    import numpy as np
-    import tensorflow as tf
-
     from tfnlp import layers
 
     options = {"block_size": block_size or None}
@@ -23,6 +20,14 @@ def main(name, block_size):
             HEADS, SIZE, max_distance=512, num_buckets=256, share_att_key=True, **options
         ),
     }[name]()
+    print(*layer_step(layer))
+
+
+def layer_step(layer):
+    """Return the peak MB over the start and the median seconds of a layer's training step."""
+    import numpy as np
+    import tensorflow as tf
+
     x = tf.random.normal((1, LENGTH, HEADS * SIZE))
     layer.build(x.shape)
 
@@ -38,7 +43,7 @@ def main(name, block_size):
         start = time.perf_counter()
         step()
         seconds.append(time.perf_counter() - start)
-    print((memory("VmHWM") - before) / 1e3, float(np.median(seconds[1:])))
+    return (memory("VmHWM") - before) / 1e3, float(np.median(seconds[1:]))
 
 
 def memory(field):

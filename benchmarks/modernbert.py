@@ -19,10 +19,9 @@ import sys
 import tempfile
 import time
 
-from benchmarks.attention_long import memory
+from benchmarks.attention_long import HEADS, LENGTH, SIZE, layer_step
 from benchmarks.lone_steps import measure, run_alone
 
-LENGTH, HEADS, SIZE = 4096, 12, 64
 CASES = {
     "layer, global": ("layer", 0),
     "layer, local": ("layer", 64),
@@ -56,28 +55,14 @@ def main():
         print(f"{core:7.1f} {their_core:7.1f} {ratios[1]:5.2f}", flush=True)
 
 
-def layer_step(window):
-    """Return the peak MB over the start and the median seconds of a layer's training step."""
-    import numpy as np
-    import tensorflow as tf
-
+def local_step(window):
+    """Return the result of `layer_step` for attention to some positions; 0: to all."""
     from tfnlp.layers import MultiHeadAttention, RotaryEmbedding
 
     layer = MultiHeadAttention(
         HEADS, SIZE, use_bias=False, rotary=RotaryEmbedding(), window=window or None
     )
-    x = tf.random.normal((1, LENGTH, HEADS * SIZE))
-    layer.build(x.shape)
-
-    @tf.function
-    def step():
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(layer(x, training=True) ** 2)
-        return tape.gradient(loss, [v.value for v in layer.trainable_variables])
-
-    before = memory("VmRSS")
-    times = [seconds(step) for _ in range(6)]
-    return (memory("VmHWM") - before) / 1e3, float(np.median(times[1:]))
+    return layer_step(layer)
 
 
 def model_step(global_every, block_size):
@@ -166,7 +151,7 @@ def seconds(function):
 
 if __name__ == "__main__":
     if sys.argv[1:]:
-        step = {"layer": layer_step, "model": model_step}[sys.argv[1]]
+        step = {"layer": local_step, "model": model_step}[sys.argv[1]]
         print(*step(*map(int, sys.argv[2:])))
     else:
         main()

@@ -158,10 +158,10 @@ def _with_tokens(tokenizer, tokens):
             # Some families add [MASK] later, so it has no score.
             [(token, scores[token]) for token in tokens if token in scores],
             tokenizer.family,
-            tokenizer.lowercase,
-            tokenizer.keep_accents,
-            tokenizer.character_map,
-            tokenizer.rules,
+            lowercase=tokenizer.lowercase,
+            keep_accents=tokenizer.keep_accents,
+            character_map=tokenizer.character_map,
+            rules=tokenizer.rules,
         )
     ids = {token: i for i, token in enumerate(tokens)}
     pairs = [(a, b) for a, b in bpe_merges(tokenizer) if {a, b, a + b} <= ids.keys()]

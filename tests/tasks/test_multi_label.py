@@ -126,7 +126,7 @@ def test_scores():
     assert by_label["joy"] == {"precision": 1.0, "recall": 1.0, "f1": 1.0, "texts": 2}
     assert by_label["anger"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0, "texts": 1}
     ranks = np.eye(3)[[0, 1, 0, 2]]
-    alike = task.precision_scores(Examples([], None, [(0,), (1,), (0,), (2,)]), ranks)
+    alike = task.score_outputs(Examples([], None, [(0,), (1,), (0,), (2,)]), {"logits": ranks})
     assert alike == {"mean_average_precision": 1.0}
 
 

@@ -296,6 +296,14 @@ def kernel(path, name):
     return Weight(f"{path}/kernel", f"{name}.weight", transpose=True)
 
 
+def joint_kernels(path, name):
+    """Return the kernels of query, key and value, which are parts of that of one torch Linear."""
+    return tuple(
+        dataclasses.replace(kernel(f"{path}/{part}", name), part=(i, 3))
+        for i, part in enumerate(("query", "key", "value"))
+    )
+
+
 def norm(path, name):
     """Return the scale and the shift of a torch LayerNorm."""
     return Weight(f"{path}/gamma", f"{name}.weight"), Weight(f"{path}/beta", f"{name}.bias")

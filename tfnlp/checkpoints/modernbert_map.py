@@ -12,6 +12,7 @@ from tfnlp.checkpoints.checkpoint_map import (
     check_only,
     dense,
     heads,
+    joint_kernels,
     kernel,
 )
 from tfnlp.configs import ModernBertConfig
@@ -55,15 +56,7 @@ def _scale(path, name):
 ENCODER = (
     Weight("embeddings/token_table", "embeddings.tok_embeddings.weight"),
     _scale("embeddings/norm", "embeddings.norm"),
-    *(
-        Weight(
-            f"encoder_{{}}/attention/{name}/kernel",
-            "layers.{}.attn.Wqkv.weight",
-            transpose=True,
-            part=(i, 3),
-        )
-        for i, name in enumerate(("query", "key", "value"))
-    ),
+    *joint_kernels("encoder_{}/attention", "layers.{}.attn.Wqkv"),
     kernel("encoder_{}/attention/output", "layers.{}.attn.Wo"),
     _scale("encoder_{}/attention_norm", "layers.{}.attn_norm"),
     kernel("encoder_{}/feed_forward/intermediate", "layers.{}.mlp.Wi"),

@@ -9,6 +9,7 @@ from tfnlp.checkpoints.checkpoint_map import (
     check_only,
     dense,
     heads,
+    joint_kernels,
     kernel,
     norm,
 )
@@ -42,15 +43,7 @@ ENCODER = (
     Weight("embeddings/projection_{}", "word_emb.emb_projs.{}", transpose=True),
     Weight("biases/content_bias", "r_w_bias"),
     Weight("biases/position_bias", "r_r_bias"),
-    *(
-        Weight(
-            f"encoder_{{}}/attention/{part}/kernel",
-            "layers.{}.dec_attn.qkv_net.weight",
-            transpose=True,
-            part=(i, 3),
-        )
-        for i, part in enumerate(("query", "key", "value"))
-    ),
+    *joint_kernels("encoder_{}/attention", "layers.{}.dec_attn.qkv_net"),
     kernel("encoder_{}/attention/position", "layers.{}.dec_attn.r_net"),
     kernel("encoder_{}/attention/output", "layers.{}.dec_attn.o_net"),
     Weight("encoder_{}/attention/content_bias", "layers.{}.dec_attn.r_w_bias"),

@@ -100,8 +100,8 @@ def _match_tensors(model, family, reader, with_head):
             prefixed = any(name.startswith(family.prefix) for name in reader.names())
             name = family.prefix * prefixed + weight.name
             raise InputError(f"{reader.description} lacks the tensor {name}.")
-    own = (weight.head and not weight.of_any_head for _, _, weight in assignments)
-    if missing and any(own):
+    of_head = (weight.head and not weight.of_any_head for _, _, weight in assignments)
+    if missing and any(of_head):
         raise InputError(
             f"{reader.description} has a {model.head} head without the tensor {missing[0]}; copy "
             "the file again, or start a new head from an encoder alone."

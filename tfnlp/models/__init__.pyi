@@ -12,10 +12,10 @@ from .text_model import check_vocabulary as check_vocabulary
 from .text_model import config_of as config_of
 from .text_model import max_positions as max_positions
 from .text_model import num_classes as num_classes
-from .text_model import output_bias as output_bias
 from .text_model import reads_choices as reads_choices
 from .text_model import reads_pooled_states as reads_pooled_states
 from .text_model import scale_logits as scale_logits
+from .text_model import start_output_bias as start_output_bias
 from .text_model import submodel as submodel
 from .text_model import token_axes as token_axes
 from .vector_start import share_of_tokens as share_of_tokens

@@ -3,6 +3,7 @@
 import warnings
 
 import keras
+import numpy as np
 
 from tfnlp import configs
 from tfnlp.utils.errors import InputError
@@ -129,9 +130,11 @@ def num_classes(model):
     return model.output["logits"].shape[-1] if counted else None
 
 
-def output_bias(model):
-    """Return the bias of a classifier's logits; None for one without."""
-    return model.get_layer("classifier").bias
+def start_output_bias(model, values):
+    """Set the bias of a classifier's new logits, if it has one; one that is not 0 was trained."""
+    bias = model.get_layer("classifier").bias
+    if bias is not None and not np.asarray(bias).any():
+        bias.assign(values)
 
 
 def scale_logits(model, factor):

@@ -142,13 +142,14 @@ class Classifier(Pipeline):
         return self._decode(self.backend.run(encodings), encodings.truncated)
 
     def _decode(self, outputs, truncated):
-        """Return the `Classification` of each row of the backend's outputs."""
-        classifications = []
-        for row, is_cut in zip(outputs, truncated, strict=True):
-            probabilities = dict(zip(self.labels, map(float, row["probability"]), strict=True))
-            label = self.labels[int(np.argmax(row["probability"]))]
-            classifications.append(Classification(label, probabilities, bool(is_cut)))
-        return classifications
+        """Return the prediction of each row of the backend's outputs."""
+        rows = ([*map(float, row["probability"])] for row in outputs)
+        probabilities = (dict(zip(self.labels, row, strict=True)) for row in rows)
+        pairs = zip(probabilities, map(bool, truncated), strict=True)
+        return [self._prediction(*pair) for pair in pairs]
+
+    def _prediction(self, probabilities, truncated):
+        return Classification(max(probabilities, key=probabilities.get), probabilities, truncated)
 
     def predict(self, texts, second_texts=None):
         return self.classify(texts, second_texts)
@@ -170,14 +171,10 @@ class MultiLabelClassifier(Classifier):
         """Return the `Labels` of each text, or pair of texts, as `Classifier.classify`."""
         return super().classify(texts, pairs)
 
-    def _decode(self, outputs, truncated):
-        predictions = []
-        for row, is_cut in zip(outputs, truncated, strict=True):
-            probabilities = dict(zip(self.labels, map(float, row["probability"]), strict=True))
-            above = zip(probabilities.items(), self.thresholds, strict=True)
-            labels = tuple(label for (label, p), threshold in above if p >= threshold)
-            predictions.append(Labels(labels, probabilities, bool(is_cut)))
-        return predictions
+    def _prediction(self, probabilities, truncated):
+        above = zip(probabilities.items(), self.thresholds, strict=True)
+        labels = tuple(label for (label, p), threshold in above if p >= threshold)
+        return Labels(labels, probabilities, truncated)
 
 
 def thresholds_of(settings, labels):

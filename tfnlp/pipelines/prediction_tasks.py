@@ -193,6 +193,7 @@ class LabelPredictions(PredictionTask):
     label_columns = ("label",)
     labelled = True
     share = "probability"  # header of the answer's
+    _separator = ","  # of the labels of a text
 
     @property
     def header(self):
@@ -222,8 +223,6 @@ class LabelPredictions(PredictionTask):
             columns = [",".join(f"{shares[label]:.4f}" for label in labels)]
         return [self._separator.join(labels), *columns, text, *second_text]
 
-    _separator = ","
-
     def _labels(self, prediction):
         return [prediction.label]
 
@@ -243,18 +242,15 @@ class LabelSetPredictions(LabelPredictions):
     def _read(self, path, columns, label_column):
         text = columns.text or "sentence"
         # A column for each label, unless another is named or none is wanted.
-        each = tuple(self.labels) if columns.label is None and not label_column else ()
-        if each and not {*each} <= {*_header(path)}:
-            each = ()
+        is_open = columns.label is None and not label_column
+        each = tuple(self.labels) if is_open and {*self.labels} <= {*_header(path)} else ()
         if not (each or label_column):
             examples = read_examples(path, text, columns.pair, None)
             return Inputs(examples.texts, examples.pairs)
         places = LabelColumns(text, columns.pair, label_column, self._separator, each)
         examples = read_label_sets(path, places, self.labels)
-        return Inputs(examples.texts, examples.pairs, self._names(examples.labels))
-
-    def _names(self, sets):
-        return [[self.labels[i] for i in ids] for ids in sets]
+        gold = [[self.labels[i] for i in ids] for ids in examples.labels]
+        return Inputs(examples.texts, examples.pairs, gold)
 
     def answer(self, prediction):
         return [*prediction.labels]

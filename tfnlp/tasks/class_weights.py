@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tfnlp.text.reading.readers import as_number
 from tfnlp.utils.errors import InputError, unknown_name
 
 
@@ -53,7 +54,7 @@ def _balanced(examples, num_classes, several):
 
 def _positive(item, text):
     try:
-        weight = float(text)
+        weight = as_number(text)
     except ValueError:
         weight = 0.0
     if not 0 < weight < float("inf"):

@@ -4,10 +4,10 @@ import numpy as np
 
 import tfnlp
 from tfnlp import baselines, functional
-from tfnlp.tasks.calibration import calibration_error, fit_temperature
 from tfnlp.tasks.class_weights import check_class_weights
 from tfnlp.tasks.kinds import CLASSIFIER
 from tfnlp.tasks.task import Task
+from tfnlp.tasks.temperature_scaling import calibration_error, fit_temperature
 from tfnlp.text.reading.readers import check_label_names, check_positive_label
 from tfnlp.utils.errors import unknown_name
 
@@ -84,12 +84,11 @@ class Classification(Task):
         error = calibration_error(logits, labels)
         return {"temperature": temperature, "dev_calibration_error_before": error}
 
-    def score(self, examples, encodings, outputs):
-        scores = super().score(examples, encodings, outputs)
-        if self.calibrated:
-            logits, labels = np.stack(outputs["logits"]), np.asarray(examples.labels)
-            scores["calibration_error"] = calibration_error(logits, labels)
-        return scores
+    def score_outputs(self, examples, outputs):
+        if not self.calibrated:
+            return {}
+        logits, labels = np.stack(outputs["logits"]), np.asarray(examples.labels)
+        return {"calibration_error": calibration_error(logits, labels)}
 
     def decode(self, examples, encodings, outputs):
         return self.names_of(np.stack(outputs["logits"]).argmax(1))

@@ -10,7 +10,7 @@ from tfnlp import baselines, functional
 from tfnlp.tasks.class_weights import check_class_weights
 from tfnlp.tasks.kinds import MULTI_LABEL_CLASSIFIER
 from tfnlp.tasks.task import Task
-from tfnlp.text.reading.readers import check_label_names
+from tfnlp.text.reading.readers import Examples, check_label_names
 from tfnlp.utils.errors import InputError, unknown_name
 
 SCORES = ("macro_f1", "micro_f1", "sample_f1", "exact_match", "mean_average_precision")
@@ -83,11 +83,9 @@ class MultiLabelClassification(Task):
         Lin et al. 2017, 'Focal Loss', section 3.3. A head whose bias is not 0 counts as trained;
         one without a bias (GPT's) stays unchanged.
         """
-        bias = tfnlp.models.output_bias(model)
-        if bias is not None and not np.asarray(bias).any():
-            least = 0.5 / len(examples.labels)
-            share = np.clip(self.targets(examples).mean(0), least, 1 - least)
-            bias.assign(np.log(share / (1 - share)))
+        least = 0.5 / len(examples.labels)
+        share = np.clip(self.targets(examples).mean(0), least, 1 - least)
+        tfnlp.models.start_output_bias(model, np.log(share / (1 - share)))
 
     def encode(self, tokenizer, examples, max_length):
         encodings = tokenizer.encode(examples.texts, examples.pairs, max_length)
@@ -121,24 +119,15 @@ class MultiLabelClassification(Task):
         """Return the names of the labels that apply, a tuple for each row of (texts, C)."""
         return [tuple(self.label_names[i] for i in np.flatnonzero(row)) for row in rows]
 
-    def score(self, examples, encodings, outputs):
-        scores = super().score(examples, encodings, outputs)
-        return scores | self.precision_scores(examples, _probabilities(outputs))
-
-    def precision_scores(self, examples, probabilities):
-        """Return the mean average precision of probabilities (texts, C), of labels that occur."""
+    def score_outputs(self, examples, outputs):
         from sklearn import metrics  # takes a second, which the first step would wait for
 
-        columns = zip(self.targets(examples).T, probabilities.T, strict=True)
+        columns = zip(self.targets(examples).T, _probabilities(outputs).T, strict=True)
         areas = [metrics.average_precision_score(y, p) for y, p in columns if y.any()]
         return {"mean_average_precision": float(np.mean(areas or 0.0))}
 
     def score_predictions(self, examples, predictions):
-        ids = {name: i for i, name in enumerate(self.label_names)}
-        predicted = np.zeros((len(predictions), self.num_classes), "int32")
-        for row, names in zip(predicted, predictions, strict=True):
-            row[[ids[name] for name in names]] = 1
-        applies = self.targets(examples)
+        applies, predicted = self.targets(examples), self._rows(predictions)
         both = applies * predicted
         return {
             "macro_f1": float(np.mean(_f1(both, applies, predicted, axis=0))),
@@ -150,19 +139,27 @@ class MultiLabelClassification(Task):
 
     def label_scores(self, examples, predictions):
         """Return {label: {"precision", "recall", "f1", "texts"}} of predictions."""
-        scores, truth = {}, self.names_of(self.targets(examples))
-        for name in self.label_names:
-            right = sum(name in a and name in b for a, b in zip(truth, predictions, strict=True))
-            texts, predicted = (
-                sum(name in names for names in rows) for rows in (truth, predictions)
-            )
-            scores[name] = {
-                "precision": right / predicted if predicted else 0.0,
-                "recall": right / texts if texts else 0.0,
-                "f1": 2 * right / (texts + predicted) if texts + predicted else 0.0,
-                "texts": texts,
-            }
-        return scores
+        applies, predicted = self.targets(examples), self._rows(predictions)
+        both = applies * predicted
+        right, texts = both.sum(0), applies.sum(0)
+        scores = {
+            "precision": right / np.maximum(predicted.sum(0), 1),
+            "recall": right / np.maximum(texts, 1),
+            "f1": _f1(both, applies, predicted, axis=0),
+            "texts": texts,
+        }
+        rows = zip(*(column.tolist() for column in scores.values()), strict=True)
+        return {
+            label: dict(zip(scores, row, strict=True))
+            for label, row in zip(self.label_names, rows, strict=True)
+        }
+
+    def _rows(self, predictions):
+        """Return which labels are predicted, as of `targets`, from their names for each text."""
+        ids = {name: i for i, name in enumerate(self.label_names)}
+        return self.targets(
+            Examples([], labels=[[ids[x] for x in names] for names in predictions])
+        )
 
     def answers(self, examples, predictions):
         truth = self.names_of(self.targets(examples))

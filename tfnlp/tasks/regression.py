@@ -63,9 +63,7 @@ class Regression(Task):
         Otherwise a short training spends its steps on the way there from 0. A bias of exactly 0
         counts as new. Heads without a bias (GPT's) stay unchanged.
         """
-        bias = tfnlp.models.output_bias(model)
-        if bias is not None and not np.asarray(bias).any():
-            bias.assign([np.mean(examples.labels)])
+        tfnlp.models.start_output_bias(model, [np.mean(examples.labels)])
 
     def encode(self, tokenizer, examples, max_length):
         encodings = tokenizer.encode(examples.texts, examples.pairs, max_length)

@@ -57,7 +57,14 @@ class Task(abc.ABC):
 
     def score(self, examples, encodings, outputs):
         """Return a dict of metrics, from the arguments of `decode`."""
-        return self.score_predictions(examples, self.decode(examples, encodings, outputs))
+        predictions = self.decode(examples, encodings, outputs)
+        return self.score_predictions(examples, predictions) | self.score_outputs(
+            examples, outputs
+        )
+
+    def score_outputs(self, examples, outputs):
+        """Return a dict of further metrics, which need more than predictions; none by default."""
+        return {}
 
     @abc.abstractmethod
     def score_predictions(self, examples, predictions):

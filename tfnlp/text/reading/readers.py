@@ -4,7 +4,6 @@ import csv
 import dataclasses
 import gzip
 import io
-import itertools
 import json
 import math
 import pathlib
@@ -110,7 +109,7 @@ def read_every_text(path, column="text"):
     return (text for _, text in read_lines(path))
 
 
-def read_columns(path, columns, on_read=None):
+def read_columns(path, columns, on_read=None, lists=()):
     """Read columns of a TSV, CSV, JSON, JSON Lines or Parquet file.
 
     In JSON and Parquet, a column may be a path to a nested field, such as "labels.real-label".
@@ -119,6 +118,7 @@ def read_columns(path, columns, on_read=None):
         path: the file.
         columns: the column names.
         on_read: the progress callback of `read_lines`.
+        lists: columns that may hold lists in JSON and Parquet, which are given as such.
 
     Returns:
         A generator of (place, {column: value}). The place is "line 3", or "example 3" of a
@@ -130,21 +130,14 @@ def read_columns(path, columns, on_read=None):
     """
     path = pathlib.Path(path)
     row = None
-    for row in (_object_rows if holds_objects(path) else _table_rows)(path, columns, on_read):
+    if holds_objects(path):
+        rows = _object_rows(path, columns, on_read, lists)
+    else:
+        rows = _table_rows(path, columns, on_read)
+    for row in rows:
         yield row
     if row is None:
         raise InputError(f"{path} holds no examples; it needs at least one line of data.")
-
-
-def check_columns(path, columns):
-    """Raise an InputError if a file lacks columns; its header or first object alone is read."""
-    path = pathlib.Path(path)
-    if not holds_objects(path):
-        next(read_columns(path, columns))
-        return
-    for place, value in itertools.islice(read_objects(path), 1):
-        for column in columns:
-            field_of(path, place, value, column)
 
 
 def read_header(path):
@@ -230,9 +223,22 @@ def as_number(text):
 
 
 def _label_names(path, labels):
-    """Return the labels of a file, sorted, by number if all are numbers."""
+    """Return `sorted_labels` of a file that has one for each text."""
+    _check_one_label(path, labels, sorted({label for _, label in labels} - {""}))
+    return sorted_labels(path, labels)
+
+
+def sorted_labels(path, labels):
+    """Return the labels of a file, sorted, by number if all are numbers.
+
+    Args:
+        path: of the file.
+        labels: a list of (place, label).
+
+    Raises:
+        InputError: if a number is spelled in two ways.
+    """
     names = sorted({label for _, label in labels} - {""})
-    _check_one_label(path, labels, names)
     try:
         numbers = {name: as_number(name) for name in names}
     except ValueError:
@@ -273,12 +279,17 @@ def _label_ids(path, labels, names):
     ids = {str(name).strip(): i for i, name in enumerate(names)}
     for place, label in labels:
         if label not in ids:
-            shown = ", ".join(list(ids)[:20])
-            raise InputError(
-                f"{path}, {place}: label {label!r} is not one of the labels ({shown}), which are "
-                "those of the model or of `labels`, or without them of the training file."
-            )
+            raise unknown_label(path, place, label, ids)
     return [ids[label] for _, label in labels]
+
+
+def unknown_label(path, place, label, labels):
+    """Return the InputError for a label that is none of some."""
+    return InputError(
+        f"{path}, {place}: label {label!r} is not one of the labels "
+        f"({', '.join(list(labels)[:20])}), which are those of the model or of `labels`, or "
+        "without them of the training file."
+    )
 
 
 def holds_objects(path):
@@ -286,9 +297,9 @@ def holds_objects(path):
     return path.name.lower().removesuffix(".gz").endswith(OBJECTS)
 
 
-def _object_rows(path, columns, on_read):
+def _object_rows(path, columns, on_read, lists):
     for place, value in read_objects(path, on_read):
-        yield place, {column: field_text(path, place, value, column) for column in columns}
+        yield place, {c: _field(path, place, value, c, c in lists) for c in columns}
 
 
 def read_objects(path, on_read=None):
@@ -340,8 +351,8 @@ def _parquet_rows(path, on_read):
         raise InputError(f"{path} is no whole Parquet file ({e}).") from None
 
 
-def field_of(path, place, value, column):
-    """Return a field of an object, or a nested one ("labels.real-label")."""
+def _field(path, place, value, column, may_be_list):
+    """Return a field of an object, or a nested one ("labels.real-label"), as a string or list."""
     field = value
     names = [column] if column in value else column.split(".")
     for depth, name in enumerate(names):
@@ -350,12 +361,8 @@ def field_of(path, place, value, column):
             has = ", ".join(field) if field and isinstance(field, dict) else "no fields"
             raise ColumnError(f"{path}, {place}: no field {column!r}; {parent} has {has}.", column)
         field = field[name]
-    return field
-
-
-def field_text(path, place, value, column):
-    """Return `field_of` as a string."""
-    field = field_of(path, place, value, column)
+    if may_be_list and isinstance(field, list):
+        return field
     infinite = isinstance(field, float) and not math.isfinite(field)
     if infinite or not isinstance(field, (str, int, float)):
         raise InputError(f"{path}, {place}: field {column!r} must be a text or a number.")

@@ -70,9 +70,9 @@ class UnigramTokenizer(Tokenizer):
         names, tokens = [piece for piece, _ in self.pieces], self.special_tokens.tokens
         self.special_tokens.check_in(names)
         model = models.Unigram(self.pieces, unk_id=names.index(tokens["unk_token"]))
-        own = _rules_of_family(family, self.lowercase, keep_accents, character_map)
-        read = own if rules is None else _read_rules(rules)
-        self.rules = None if _as_content(read) == _as_content(own) else rules
+        usual = _rules_of_family(family, self.lowercase, keep_accents, character_map)
+        read = usual if rules is None else _read_rules(rules)
+        self.rules = None if _as_content(read) == _as_content(usual) else rules
         engine = _engine(model, read)
         engine.decoder = decoders.Metaspace()
         if family == "marian":

@@ -260,7 +260,8 @@ def score_splits(model, task, splits, batches):
         if name == "dev":
             task.tune(examples, outputs)
         predictions = task.decode(examples, split.encodings, outputs)
-        scores = task.score(examples, split.encodings, outputs)
+        scores = task.score_predictions(examples, predictions)
+        scores |= task.score_outputs(examples, outputs)
         figures |= {figure_name(name, key): value for key, value in scores.items()}
         answer = only_answer(*task.answers(examples, predictions))
         if answer is not None:

@@ -8,7 +8,7 @@ from scipy import special
 from tfnlp.models import build_model
 from tfnlp.pipelines import load_runner
 from tfnlp.tasks import Classification
-from tfnlp.tasks.calibration import calibration_error, fit_temperature
+from tfnlp.tasks.temperature_scaling import calibration_error, fit_temperature
 from tfnlp.text import Examples
 from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig
 
