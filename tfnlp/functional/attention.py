@@ -1,10 +1,11 @@
 """Scaled dot-product attention: as the paper states it, with fewer passes, and in blocks."""
 
 import dataclasses
+import itertools
 
 from keras import ops
 
-from tfnlp.functional.attention_tiles import TilePlan
+from tfnlp.functional.attention_tiles import TermTables, TilePlan
 from tfnlp.functional.masks import additive_mask, zero_masked_rows
 from tfnlp.functional.products import fold_column, plain_product, product_minus, times_transposed
 from tfnlp.functional.relative_scores import RelativeTerm
@@ -137,17 +138,19 @@ def blockwise_attention(scores, value, mask=None, dropout=None, *, block_size, t
     plan.set_masks(mask, segments[0].is_same if segments else None)
 
     @ops.custom_gradient
-    def attend(query, key, value, *tables):
+    def attend(query, key, value, *tensors):
+        tables = TermTables.of(tensors, len(plan.terms))
         output, log_sum = plan.forward(query, key, value, tables)
 
         def gradient(*args, upstream=None):
             upstream = args[0] if upstream is None else upstream
-            return plan.backward(upstream, output, log_sum, (query, key, value), tables)
+            inputs = query, key, value
+            *by_inputs, by_tables = plan.backward(upstream, output, log_sum, inputs, tables)
+            return *by_inputs, *itertools.chain(*by_tables)
 
         return output, gradient
 
-    tables = [x for n in range(len(plan.terms)) for x in plan.split_term(n)]
-    tables += [plan.split(term.by_segment) for term in segments]
+    tables = itertools.chain(*plan.tables(segments))
     blocks = plan.split(query), plan.split(key, True), plan.split(value, True)
     return zero_masked_rows(plan.join(attend(*blocks, *tables)), mask)
 

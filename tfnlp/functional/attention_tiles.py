@@ -1,5 +1,7 @@
 """Tiles of `blockwise_attention`: a block of queries and a block of keys at a time."""
 
+from typing import NamedTuple
+
 from keras import ops, random
 
 from tfnlp.functional.block_sums import add_first, first_sum, rotate, stack_sums, zero_sums
@@ -12,6 +14,26 @@ from tfnlp.functional.relative_scores import (
     relative_scores_gradient,
 )
 from tfnlp.functional.segment_scores import segment_scores, segment_scores_gradient
+
+
+class TermTables(NamedTuple):
+    """Tensors of the score terms, or their gradients, by block.
+
+    Args:
+        vectors: of each relative term, by block of queries or of keys, (blocks, B, N, size, H).
+        positions: of each relative term, by `offset`, (tiles, N, 2 * size, H).
+        by_segment: of the segment term, if there is one, (blocks, B, N, size, 2).
+    """
+
+    vectors: list
+    positions: list
+    by_segment: list
+
+    @classmethod
+    def of(cls, tensors, num_terms):
+        """Return the tables of tensors in a row."""
+        vectors, rest = tensors[:num_terms], tensors[num_terms:]
+        return cls([*vectors], [*rest[:num_terms]], [*rest[num_terms:]])
 
 
 class TilePlan:
@@ -76,17 +98,22 @@ class TilePlan:
             far.append(ops.flip(is_one) if term.of_keys else is_one)
         return ops.all(ops.stack(far), axis=0)
 
-    def split_term(self, n):
-        """Return the vectors of term n, and its positions by `offset`, (tiles, N, 2 * size, H)."""
-        term = self.terms[n]
-        x = ops.take(term.position_key, self.rows[n], axis=1)  # (N, padded T + S, H)
+    def tables(self, segments=()):
+        """Return the `TermTables` of the relative terms, and of one or no segment term."""
+        vectors = [self.split(term.vectors, term.of_keys) for term in self.terms]
+        positions = map(self._positions_by_offset, self.terms, self.rows)
+        by_segment = [self.split(term.by_segment) for term in segments]
+        return TermTables(vectors, [*positions], by_segment)
+
+    def _positions_by_offset(self, term, rows):
+        """Return a term's positions by `offset`, (tiles, N, 2 * size, H)."""
+        x = ops.take(term.position_key, rows, axis=1)  # (N, padded T + S, H)
         x = _split(x[None], self.size)[:, 0]
         # `slice`, as TensorFlow has the gradient of a strided one on one core.
         tiles, *shape = ops.shape(x)
         parts = [ops.slice(x, (n, 0, 0, 0), (tiles - 1, *shape)) for n in range(2)]
         x = ops.concatenate(parts, axis=2)
-        x = ops.flip(x, axis=0) if term.of_keys else x
-        return self.split(term.vectors, term.of_keys), x
+        return ops.flip(x, axis=0) if term.of_keys else x
 
     def split(self, x, of_keys=False):
         """Pad (B, N, L, H) to whole blocks, and split it into (blocks, B, N, size, H)."""
@@ -139,7 +166,7 @@ class TilePlan:
         return x[:, :, : self.lengths[0]]
 
     def backward(self, upstream, output, log_sum, inputs, tables):
-        """Compute the gradients by the inputs, (query, key, value), and each of the `tables`."""
+        """Compute the gradients by query, key and value, and by the tables, `TermTables`."""
         query, key, value = inputs
         product = ops.cast(upstream, "float32") * ops.cast(output, "float32")
         mean = ops.sum(product, axis=-1, keepdims=True)  # (B, N, T, 1)
@@ -172,22 +199,21 @@ class TilePlan:
             return (by_queries, by_keys, by_offsets), by_column[0]
 
         of_queries, of_keys = [query], [key, value]
-        for n, term in enumerate(self.terms):
-            (of_keys if term.of_keys else of_queries).append(tables[2 * n])
-        if self.is_same is not None:
-            of_queries.append(tables[-1])
-        of_offsets = tables[1 : 2 * len(self.terms) : 2]
+        for term, x in zip(self.terms, tables.vectors, strict=True):
+            (of_keys if term.of_keys else of_queries).append(x)
+        of_queries += tables.by_segment
         by_queries, by_keys, by_offsets = (
             tuple(zero_sums(ops.shape(x)[0], ops.shape(x)[1:], x.dtype) for x in arrays)
-            for arrays in (of_queries, of_keys, of_offsets)
+            for arrays in (of_queries, of_keys, tables.positions)
         )
         by_offsets = tuple(rotate(x, self.query_blocks - 1) for x in by_offsets)
         sums = _one_by_one(self.key_blocks, over_keys, (by_queries, by_keys, by_offsets))
         by_queries, by_keys, by_offsets = ([stack_sums(x) for x in group] for group in sums)
-        gradients = [by_queries.pop(0), by_keys.pop(0), by_keys.pop(0)]
-        for term, by_positions in zip(self.terms, by_offsets, strict=True):
-            gradients += (by_keys if term.of_keys else by_queries).pop(0), by_positions
-        return (*gradients, *by_queries)  # the rest belongs to the segments
+        by_query, *by_queries = by_queries
+        by_key, by_value, *by_keys = by_keys
+        of_queries, of_keys = iter(by_queries), iter(by_keys)
+        by_vectors = [next(of_keys if term.of_keys else of_queries) for term in self.terms]
+        return by_query, by_key, by_value, TermTables(by_vectors, by_offsets, [*of_queries])
 
     def tile_gradients(self, tile, arrays, k, tables):
         """Compute the gradients of a tile.
@@ -197,7 +223,7 @@ class TilePlan:
             arrays: by block, the query, the gradient by the output, and the arguments of
                 `product_minus` for the scores and for the gradient by the weights.
             k: its block of keys.
-            tables: those of the terms.
+            tables: `TermTables`.
 
         Returns:
             Lists of gradients by what its queries have, by what its keys have, and by positions.
@@ -287,7 +313,8 @@ class TilePlan:
 
         scores = near() if self.far is None else ops.cond(self.is_far(i, j), far, near)
         if self.is_same is not None:
-            added = segment_scores(_block(tables[-1], i), self.tile(self.is_same, i, j))
+            (by_segment,) = tables.by_segment
+            added = segment_scores(_block(by_segment, i), self.tile(self.is_same, i, j))
             scores += ops.cast(added, "float32")
         return scores if self.mask is None else scores + additive_mask(self.tile(self.mask, i, j))
 
@@ -312,9 +339,8 @@ class TilePlan:
 
     def part(self, n, tables, i, j):
         """Return the vectors of term n in a tile, and the positions of its offsets."""
-        vectors, positions = tables[2 * n : 2 * n + 2]
-        vectors = _block(vectors, j if self.terms[n].of_keys else i)
-        return vectors, _block(positions, self.offset(i, j))
+        vectors = _block(tables.vectors[n], j if self.terms[n].of_keys else i)
+        return vectors, _block(tables.positions[n], self.offset(i, j))
 
     def offset(self, i, j):
         """Return the index of a tile's diagonal; tiles on one diagonal have the same offsets."""

@@ -1,6 +1,7 @@
 """Scores by relative position: as they are defined, and by shifting rather than gathering."""
 
 import dataclasses
+import functools
 
 from keras import ops
 
@@ -172,16 +173,11 @@ class RelativeTerm:
 
     def compute(self, length, source_length, product=plain_product):
         """Compute the scores, (B, N, T, S)."""
-
-        def scores(vectors, position_key):
-            if self.of_keys:
-                x = shifted_relative_scores(vectors, position_key, self.rows, length)
-                return ops.swapaxes(x, -1, -2)
-            return shifted_relative_scores(
-                vectors, position_key, self.rows, source_length, self.causal
-            )
-
-        return product(self.name, scores, **self.factors)
+        count = length if self.of_keys else source_length
+        arguments = {"rows": self.rows, "source_length": count, "causal": self.causal}
+        scores = functools.partial(shifted_relative_scores, **arguments)
+        x = product(self.name, scores, **self.factors)
+        return ops.swapaxes(x, -1, -2) if self.of_keys else x
 
 
 def query_to_position(position_query, position_key, rows, causal=False):
