@@ -242,7 +242,7 @@ def test_json_lines_named_json_are_refused_with_a_hint(tmp_path):
 
 
 def test_parquet_is_read_as_json_is(tmp_path, monkeypatch):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="needs tfnlp[parquet]")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs .[parquet]")
     import pyarrow
 
     rows = [{"sentence": "a film", "label": 1, "meta": {"who": "영화"}}] * 3
@@ -275,7 +275,7 @@ def test_parquet_is_read_as_json_is(tmp_path, monkeypatch):
 
 
 def test_parquet_is_a_stream_of_groups_of_rows(tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="needs tfnlp[parquet]")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs .[parquet]")
     import pyarrow
 
     table = pyarrow.table({"sentence": [f"{i} {'x' * 1000}" for i in range(8000)]})
