@@ -7,7 +7,7 @@ import pytest
 
 from tfnlp.corpora import read_documents
 from tfnlp.text import read_every_text, read_examples
-from tfnlp.text.reading import readers
+from tfnlp.text.reading import arrow_files
 from tfnlp.text.reading.readers import as_number, read_columns, read_header
 from tfnlp.utils.errors import InputError
 
@@ -249,7 +249,7 @@ def test_parquet_is_read_as_json_is(tmp_path, monkeypatch):
     rows.append({"sentence": "dull", "label": 0, "meta": {"who": "b"}})
     path = tmp_path / "a.parquet"
     parquet.write_table(pyarrow.Table.from_pylist(rows), path)
-    monkeypatch.setattr(readers, "PARQUET_ROWS", 3)
+    monkeypatch.setattr(arrow_files, "ROWS", 3)
     examples = read_examples(path)
     assert (examples.texts, examples.labels) == (["a film"] * 3 + ["dull"], [1, 1, 1, 0])
     assert list(read_every_text(path, "meta.who")) == ["영화"] * 3 + ["b"]
