@@ -160,6 +160,12 @@ def test_the_summary_has_the_f1_of_a_class_and_the_only_answer(capsys):
         "             bad    0     1",
         "            good    0     2",
     ]
+    print_predictions(
+        Always, inputs, found, prediction_task("classifier", Always.labels, None, None, True)
+    )
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "label\tgold\tbad\tgood\tsentence"
+    assert printed[1] == "good\tbad\t0.100000\t0.900000\ta" and len(printed) == 4
     alike = Inputs(["a", "b"], None, ["good", "good"])
     assert "only_answer" not in summarise(Always, alike, found[:2])
     with pytest.raises(InputError, match=r"positive_label=fine is not one of the labels \(bad, g"):

@@ -70,7 +70,8 @@ def input_table(task, inputs, path=None, columns=None):
     counts = collections.Counter([*names, *task.columns])
     if twice := [name for name, count in counts.items() if count > 1]:
         raise InputError(
-            f"{path}: with the predictions two columns are called {twice[0]!r}; rename it."
+            f"{path or 'The inputs'}: with the predictions two columns are called {twice[0]!r}; "
+            "rename it."
         )
     if len(rows) != len(inputs.texts):
         raise InputError(
