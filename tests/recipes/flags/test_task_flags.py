@@ -88,13 +88,8 @@ def test_probabilities_that_predict_wrote_are_learned(texts, run, tmp_path):
     header, *rows = train.read_text(encoding="utf-8").splitlines()
     assert header == "sentence,label,prediction,bad,good"
     train.write_text("\n".join([header.replace("label", "x"), *rows]), encoding="utf-8")
-    for flags, message in (
-        ([f"--output={tmp_path}/a.csv"], f"--text_column=sentence: {other} has no column"),
-        ([f"--output={tmp_path}/a.xlsx"], "--output="),
-        ([f"--output={tmp_path}/a.csv", "--output_dir=a"], "--output_dir=a has no effect beside"),
-    ):
-        refused = run(*predict[:2], f"--input={other}", *flags, status=2).stderr
-        assert refused.startswith(f"Error: {message}") and refused.count("\n") == 1
+    refused = run(*predict[:2], f"--input={other}", status=2).stderr
+    assert refused.startswith(f"Error: --text_column=sentence: {other} has no column")
     flags = [*BAG, f"--train={train}", "--label_columns=bad,good", f"--dev={dev}"]
     run("finetune_classifier", *flags, f"--output_dir={tmp_path}/soft")
     figures = json.loads((tmp_path / "soft/figures.json").read_text())
