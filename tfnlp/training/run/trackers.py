@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import math
+import numbers
 
 import tensorflow as tf
 
@@ -35,9 +36,9 @@ def open_trackers(run, config):
 
         def log(axis, place, figures):
             prefix = "steps/" if axis == "step" else ""
-            numbers = {prefix + k: v for k, v in figures.items() if _is_number(v)}
+            finite = {prefix + k: v for k, v in figures.items() if _is_number(v)}
             for write in logs:
-                write(axis, place, numbers)
+                write(axis, place, finite)
 
         yield log
 
@@ -134,4 +135,4 @@ def _keep(run, **ids):
 
 
 def _is_number(value):
-    return isinstance(value, int | float) and math.isfinite(value)
+    return isinstance(value, numbers.Real) and math.isfinite(value)
