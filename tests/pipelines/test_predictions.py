@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from distill.runtime import load_runner as load_file
-from tfnlp.pipelines import Inputs, load_runner, prediction_task, task_of
+from tfnlp.pipelines import (
+    Inputs,
+    input_table,
+    load_runner,
+    prediction_task,
+    task_of,
+    write_table,
+)
 from tfnlp.pipelines.pipeline import Classification
 from tfnlp.pipelines.predictions import (
     predict_inputs,
@@ -19,6 +26,7 @@ from tfnlp.pipelines.predictions import (
 )
 from tfnlp.tasks.confusion_matrix import confusion_table
 from tfnlp.tasks.question_answering import f1
+from tfnlp.text.reading.readers import read_rows
 from tfnlp.utils.errors import InputError
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
@@ -86,6 +94,11 @@ def test_a_folder_and_its_file_predict_the_same(kind, folders, files, tmp_path, 
     write_predictions(tmp_path, runners[0], inputs, found[0])
     assert json.loads((tmp_path / "summary.json").read_text()) == summary
     check_written(kind, tmp_path, inputs, found[0])
+    task = prediction_task(kind, runners[0].labels)
+    for output in ("said.jsonl", "said.parquet"):
+        write_table(tmp_path / output, input_table(task, inputs, path), task, found[0])
+        rows = [*read_rows(tmp_path / output)]
+        assert len(rows) == len(found[0]) and {*task.columns} < {*rows[0]}
 
 
 def scores_by_hand(kind, inputs, found):
