@@ -11,7 +11,7 @@ and ratios. Sections:
     tflite: 4 blocks of width 312 at 128 tokens in TFLite, one thread;
     long: training at 4,096 tokens, whole and in blocks of keys, a process each.
 
-Needs tfnlp[benchmarks].
+Needs `.[benchmarks]`.
 """
 
 import os

@@ -8,7 +8,7 @@ file, the same for every distance, in --samples samples: Euclidean distances and
 TF-IDF, latent semantic analysis and mean word vectors, L1 distances of L1-normalised counts (Sato
 et al. 2021), and the word mover's distance. Mean vectors and the word mover's distance leave stop
 words out, English ones or kiwipiepy's Korean ones. Rows of TF-IDF and of latent semantic analysis
-have length 1, so that both distances rank alike. Needs tfnlp[words].
+have length 1, so that both distances rank alike. Needs `.[words]`.
 """
 
 import collections

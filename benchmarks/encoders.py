@@ -9,7 +9,7 @@ and ratios. The machine's own rate is that of one product of (8 * 128, 768) and 
 of both of its gradients; beside it stands that of BERT's products alone, in their own shapes, with
 nothing between them. Building and loading times are those of a first call.
 
-Needs tfnlp[benchmarks].
+Needs `.[benchmarks]`.
 """
 
 import pathlib

@@ -8,7 +8,7 @@ keras-hub searches without an end or a norm of lengths). Rounds alternate; figur
 ratios of them. First calls, which compile, are timed apart. Beside them stand the time to read all
 weights once, which each step must, and that of a step's products with them alone, nothing between.
 
-Needs tfnlp[benchmarks].
+Needs `.[benchmarks]`.
 """
 
 import pathlib

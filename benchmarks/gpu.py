@@ -11,7 +11,7 @@ Ours and keras-hub's families are compiled by `jax.jit`, or by `tf.function(jit_
 those of transformers run as they come and by `torch.compile`. All take of the GPU's memory what
 they need.
 
-Needs tfnlp[benchmarks], a CUDA build of torch, and jax[cuda] or tfnlp[cuda].
+Needs `.[benchmarks]`, a CUDA build of torch, and jax[cuda] or `.[cuda]`.
 """
 
 import os

@@ -5,7 +5,7 @@
 
 The graph is that of six relations among the synsets that have the most of them. All methods train
 on the same triples and are scored on the same held-out ones, PyKEEN's model by PyKEEN's own
-evaluator. Needs tfnlp[benchmarks].
+evaluator. Needs `.[benchmarks]`.
 """
 
 import pathlib

@@ -7,7 +7,7 @@ the others, with the peak memory over the start: of one attention layer of 12 he
 tokens and to 64 on either side; and of a tagger of 6 blocks of width 256, with global blocks alone
 and with one of three, whole and in blocks of 512. Then, in one process and in turns, ModernBERT
 with 4 blocks of its base's width on 8 x 128 tokens, forward and a training step without the
-optimizer, beside that of `transformers` with the same weights. Needs tfnlp[benchmarks].
+optimizer, beside that of `transformers` with the same weights. Needs `.[benchmarks]`.
 
     python -m benchmarks.modernbert layer 64
 

@@ -1,6 +1,6 @@
 """int8 baseline of a PyTorch model in ONNX Runtime, to compare with a .tflite.
 
-Needs tfnlp[benchmarks], which is imported inside functions alone.
+Needs `.[benchmarks]`, which is imported inside functions alone.
 """
 
 import inspect

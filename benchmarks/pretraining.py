@@ -19,7 +19,7 @@ The parts `packed_masked` and `packed_causal` compare steps of the same rows, as
 Then, on one core, the tokens a second of what comes before the step: tokenising, and reading from
 a corpus and masking, for each objective on sentences; and how many times the step's they are.
 
-Needs tfnlp[benchmarks].
+Needs `.[benchmarks]`.
 """
 
 import itertools

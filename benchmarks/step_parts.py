@@ -9,7 +9,7 @@ The second imitates a processor without AVX-512. Each part, forward and backward
 MiniLM block on 32 x 32 tokens: a product, GELU, attention from its scores (softmax and a product),
 layer norm, and a sum with dropout. Ours
 are tfnlp's functions in a `tf.function`, with and without XLA. Milliseconds are of processor time,
-the median of alternating rounds. Needs tfnlp[parity].
+the median of alternating rounds. Needs `.[parity]`.
 """
 
 import os

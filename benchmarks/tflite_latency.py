@@ -6,7 +6,7 @@ All run a 4-layer, 312-wide BERT (TinyBERT's size) with dynamic-range int8 weigh
 the .onnx as it is exported, and the .onnx after ONNX Runtime's transformer optimizer, which fuses
 embeddings, attention, GELU and layer normalisation. What PyTorch exports is compared with what it
 computes first. Rounds alternate, figures are medians; beside the clock's stands the processor
-time, which other work on the machine changes less. Needs tfnlp[benchmarks].
+time, which other work on the machine changes less. Needs `.[benchmarks]`.
 """
 
 import pathlib

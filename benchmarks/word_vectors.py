@@ -5,7 +5,7 @@
 
 Both read the same words, with the same window, negatives, subsampling and epochs; gensim with one
 worker. They take turns, a seed at a time; OUTPUT_DIR keeps their vectors. Run it with
-PYTHONHASHSEED=0, by which gensim's first vectors are the same each time. Needs tfnlp[test].
+PYTHONHASHSEED=0, by which gensim's first vectors are the same each time. Needs `.[test]`.
 """
 
 import os

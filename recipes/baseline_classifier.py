@@ -4,7 +4,7 @@
     python -m recipes.baseline_classifier --train=nsmc/train.tsv.gz --dev=nsmc/dev.tsv.gz \\
         --units=words,characters,morphemes --output_dir=runs/baselines
 
-Each is a bag of words, of characters or of Korean morphemes (`pip install 'tfnlp[words]'`) and a
+Each is a bag of words, of characters or of Korean morphemes (`pip install ".[words]"`) and a
 linear classifier: naive Bayes, logistic regression or a linear support vector machine. N-grams are
 of up to 2 words or morphemes, or 5 characters, unless --max_ngram says otherwise. The table has
 the scores, the size and the time of a text by itself; OUTPUT_DIR/baselines.json has them too. It

@@ -7,17 +7,23 @@
     python -m recipes.predict --model=runs/choices/best --text="He ate" --ending="a car." \\
         --ending="an apple."
     python -m recipes.predict --model=runs/student/best --input=dev.tsv --output_dir=runs/said
+    python -m recipes.predict --model=runs/student/best --input=dev.parquet --probabilities \\
+        --output=said.parquet
 
 The task is read from the model: classification, regression, tagging, question answering or
-multiple choice. --input is a file in the format of the task's recipe, or of texts alone (a .txt
-with a text on each line). For labelled files the scores are printed too, with those of the
+multiple choice. --input is a file in the format of the task's recipe (tables are TSV, CSV, JSON,
+JSON Lines, Parquet, Arrow, and folders that Hugging Face's datasets saved), or of texts alone (a
+.txt with a text on each line). For labelled files the scores are printed too, with those of the
 commonest label (or the mean) and the confusion matrix. Predictions are printed, or written to
 OUTPUT_DIR/predictions.tsv, and entities and answers with their offsets to predictions.jsonl.
+--output is one table of the input's columns, then those of the predictions, from `prediction` on:
+a .csv, .tsv, .jsonl or .parquet, or without an ending a folder that datasets loads.
 With --shard_mb there is a file for each part of the input, whose files may exceed memory:
-predictions-00000.tsv and so on. A part is written whole, so that the same command resumes a killed
-run; with --runner an Apache Beam pipeline makes the same files.
+predictions-00000.tsv, or OUTPUT-00000 with its ending, and so on. A part is written whole, so that
+the same command resumes a killed run; with --runner an Apache Beam pipeline makes the same files.
 """
 
+import os
 import pathlib
 
 from absl import flags
@@ -52,6 +58,11 @@ flags.DEFINE_bool(
     "Give the probability of each label, as --label_columns of finetune_classifier reads them.",
 )
 flags.DEFINE_string("output_dir", None, "Folder to write predictions into.")
+flags.DEFINE_string(
+    "output",
+    None,
+    "Table to write: .csv, .tsv, .jsonl, .parquet, or a folder that datasets loads.",
+)
 flags.DEFINE_integer("batch_size", 32, "Texts in a batch, for the folder of a model.", 1)
 flags.DEFINE_integer("num_threads", 1, "Threads of LiteRT, for a .tflite file.", 1)
 flags.DEFINE_float(
@@ -78,7 +89,11 @@ def main():
     require_one("input", "text", "question", "ending")
     map_shards = runner_flags.map_shards("shard_mb")
     refuse_without(["shard_mb"], "input")
-    refuse_without(["shard_mb"], "output_dir")
+    if FLAGS.output:
+        refuse_beside(["output_dir"], f"output={FLAGS.output}, the table")
+        pipelines.check_table(FLAGS.output)
+    else:
+        refuse_without(["shard_mb"], "output_dir")
     if FLAGS.input and len(FLAGS.input) > 1 and not FLAGS.shard_mb:
         raise InputError(
             f"input={','.join(FLAGS.input)} are several files, which need --shard_mb."
@@ -93,15 +108,25 @@ def main():
         model = runner_flags.absolute(FLAGS.model)
         sizes = FLAGS.batch_size, FLAGS.num_threads
         predictor = reports.Predictor(model, task, columns, *sizes)
-        reports.predict_files(predictor, FLAGS.input, FLAGS.output_dir, FLAGS.shard_mb, map_shards)
+        folder, table = FLAGS.output_dir, None
+        if FLAGS.output:
+            folder, table = os.path.split(os.path.abspath(FLAGS.output))
+        options = {"map_shards": map_shards, "table": table}
+        reports.predict_files(predictor, FLAGS.input, folder, FLAGS.shard_mb, **options)
         return
-    if FLAGS.input:
-        inputs = task.read(FLAGS.input[0], columns)
+    path = FLAGS.input[0] if FLAGS.input else None
+    if path:
+        inputs = task.read(path, columns)
     else:
         inputs = task.inputs_of(FLAGS.text, FLAGS.pair, FLAGS.question, FLAGS.ending)
+    table = pipelines.input_table(task, inputs, path, columns) if FLAGS.output else None
     runner = load()  # last, so that bad input is reported at once
     predictions = pipelines.predict_inputs(runner, inputs)
-    if FLAGS.output_dir:
+    if table is not None:
+        pipelines.write_table(FLAGS.output, table, task, predictions)
+        summary = pipelines.summarise(runner, inputs, predictions, task)
+        pipelines.print_summary(summary, runner.max_length)
+    elif FLAGS.output_dir:
         pipelines.write_predictions(FLAGS.output_dir, runner, inputs, predictions, task)
     else:
         pipelines.print_predictions(runner, inputs, predictions, task)

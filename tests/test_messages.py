@@ -19,6 +19,22 @@ def test_the_library_does_not_speak_of_flags():
     assert not found
 
 
+def test_no_text_installs_the_package_that_has_this_name_on_pypi():
+    """It is another one. pyproject.toml may name itself, which pip does not look up."""
+    folders = [
+        ROOT / name for name in ("tfnlp", "distill", "recipes", "benchmarks", "docs", "tests")
+    ]
+    files = [p for folder in folders for p in folder.rglob("*") if p.suffix in (".py", ".md")]
+    files += [*ROOT.glob("*.md"), *ROOT.glob("runtime/*.txt"), ROOT / "Makefile"]
+    named = re.compile(r"\btfnlp\[[a-z]|pip install [^`\n]*\btfnlp\b")
+    named_in = {
+        f"{path.relative_to(ROOT)}: {text}"
+        for path in files
+        for text in named.findall(path.read_text(encoding="utf-8"))
+    }
+    assert len(files) > 400 and not named_in
+
+
 def test_recipes_turn_arguments_into_their_flags():
     names = {"max_length", "seed", "stride"}
     for said, shown in (

@@ -7,7 +7,7 @@ from ai_edge_litert import schema_py_generated as schema
 
 from distill.compression.compression_settings import QUANTIZATIONS
 from tfnlp.quantization.fake_quantization import kernels_in_float
-from tfnlp.utils.errors import needs_extra, unknown_name
+from tfnlp.utils.errors import needs_packages, unknown_name
 
 
 def check_quantization(name):
@@ -15,7 +15,7 @@ def check_quantization(name):
     if name not in QUANTIZATIONS:
         raise unknown_name("quantization", name, QUANTIZATIONS)
     if QUANTIZATIONS[name].weight_bits < 8:
-        with needs_extra(f"quantization={name!r}", "quantizer"):
+        with needs_packages(f"quantization={name!r}", "litert-quantizer"):
             import litert_quantizer  # noqa: F401
 
 

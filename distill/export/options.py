@@ -30,7 +30,7 @@ class FileOptions:
         "int8",
         "float32, float16: weights in 32 or 16 bits; int8: in 8, with dynamic ranges of "
         "activations; static_int8: with fixed ranges; int4, int4_block32: in 4, with a scale per "
-        "channel or per 32 weights (tfnlp[quantizer]).",
+        "channel or per 32 weights (needs litert-quantizer).",
         choices=tuple(QUANTIZATIONS),
     )
     max_length: int | None = setting(

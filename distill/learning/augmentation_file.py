@@ -8,7 +8,13 @@ import pathlib
 from absl import logging
 
 from tfnlp.text.reading.lines import read_lines
-from tfnlp.text.reading.readers import format_of, read_columns, read_examples, read_header
+from tfnlp.text.reading.readers import (
+    OBJECTS,
+    format_of,
+    read_columns,
+    read_examples,
+    read_header,
+)
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import atomic_replace, file_hash, read_json, write_json, write_text
 from tfnlp.utils.shard_work import run_shards
@@ -179,8 +185,8 @@ def _read(source, columns):
     if suffix == ".txt":
         return [columns.text], [{columns.text: _clean(text)} for _, text in read_lines(source)]
     required = [*columns.texts, columns.label] if columns.label else columns.texts
-    # JSON objects may hold more than texts, so only the named columns are read.
-    header = required if suffix in (".json", ".jsonl") else read_header(source)
+    # Rows of objects may hold more than texts, so only the named columns are read.
+    header = required if suffix in OBJECTS else read_header(source)
     # `read_columns` names a missing column.
     header = header + [column for column in required if column not in header]
     rows = [row for _, row in read_columns(source, header)]

@@ -278,7 +278,7 @@ def _plots(candidates, metric):
         try:
             plots += [scatter(points, label, metric)] if points else []
         except ImportError:
-            logging.info("No plots on the page: install tfnlp[plots] for them.")
+            logging.info("No plots on the page: pip install matplotlib for them.")
             return ""
     return "".join(f'<figure class="plot">{plot}</figure>' for plot in plots)
 

@@ -12,6 +12,7 @@ from tfnlp import pipelines
 from tfnlp.corpora import find_files
 from tfnlp.corpora.file_ranges import ROWS, FileRange, as_file, plan_ranges
 from tfnlp.pipelines.inputs import Columns, Inputs
+from tfnlp.pipelines.prediction_tables import input_table, write_table
 from tfnlp.pipelines.prediction_tasks import PredictionTask
 from tfnlp.pipelines.predictions import predict_inputs, print_summary, write_lines
 from tfnlp.tasks.kinds import TAGGER
@@ -59,15 +60,18 @@ class Predictor:
         return [part for (part,) in plan_ranges([(path, path.stat().st_size)], shard_mb, unit)]
 
     def read(self, path, unit):
-        """Return the `Inputs` of a file that holds a range with this `unit`."""
+        """Return the `Inputs` and `Columns` of a file that holds a range with this `unit`."""
         columns = self.columns
         if self.task.kind == TAGGER:
             columns = dataclasses.replace(columns, tagged=unit != "lines")
-        return self.task.read(path, columns)
+        return self.task.read(path, columns), columns
 
 
-def predict_files(predictor, patterns, folder, shard_mb, map_shards=None):
+def predict_files(predictor, patterns, folder, shard_mb, map_shards=None, table=None):
     """Write predictions-00000.tsv, or .jsonl, and so on for parts of files, and summary.json.
+
+    With a `table` such as said.parquet, these are tables as of `write_table`, said-00000.parquet
+    and so on; a part without texts has none.
 
     A part is a range of one file, and its predictions are those of a file of that range alone.
     Parts that are there are kept, so that a killed call resumes.
@@ -79,6 +83,7 @@ def predict_files(predictor, patterns, folder, shard_mb, map_shards=None):
         shard_mb: the megabytes of a file in a part, see `plan_ranges`.
         map_shards: of `tfnlp.utils.shard_work`, such as `in_beam(runner)`, whose workers must
             all see the same files; in this process where None.
+        table: the name of the tables; None for lines, as of `write_lines`.
 
     Returns:
         The summary, as of `summarise`. It has scores where all files have gold labels.
@@ -91,6 +96,8 @@ def predict_files(predictor, patterns, folder, shard_mb, map_shards=None):
         "model": _content_hash(pathlib.Path(predictor.model)),
         "columns": dataclasses.asdict(predictor.columns),
         "shard_mb": shard_mb,
+        "output": table,
+        "probabilities": predictor.task.probabilities,
         "input": [[str(path), _content_hash(path)] for path in paths],
     }
     made_from = json.loads(json.dumps(made_from))  # with lists for tuples, as a file has them
@@ -103,7 +110,7 @@ def predict_files(predictor, patterns, folder, shard_mb, map_shards=None):
                 f"{folder} holds predictions of another `{name}`; give another folder."
             )
     items = list(enumerate(part for path in paths for part in predictor.plan(path, shard_mb)))
-    load = functools.partial(_shard_maker, folder, predictor)
+    load = functools.partial(_shard_maker, folder, predictor, table)
     run_shards(load, items, "predicting", map_shards)
     parts = [read_json(_facts_path(folder, number)) for number, _ in items]
     summary = {name: sum(part[name] for part in parts) for name in ("texts", "cut")}
@@ -122,7 +129,7 @@ def _facts_path(folder, number):
     return folder / f"part-{number:05d}.json"
 
 
-def _shard_maker(folder, predictor):
+def _shard_maker(folder, predictor, table):
     """Return a function from the number and the `FileRange` of a part to its files.
 
     A part's counts and, where it has gold answers, what its score needs, are written last.
@@ -133,12 +140,18 @@ def _shard_maker(folder, predictor):
         number, part = item
         if _facts_path(folder, number).exists():
             return
-        inputs, predictions = Inputs([]), []
+        inputs, rows, predictions = Inputs([]), None, []
         with as_file(part) as path:
             if path is not None:
-                inputs = predictor.read(path, part.unit)
+                inputs, columns = predictor.read(path, part.unit)
+                rows = table and input_table(task, inputs, path, columns)
                 predictions = predict_inputs(pipeline, inputs)
-        write_lines(folder / f"predictions-{number:05d}{task.suffix}", task, inputs, predictions)
+        name = pathlib.Path(table or f"predictions{task.suffix}")
+        output = folder / f"{name.stem}-{number:05d}{name.suffix}"
+        if not table:
+            write_lines(output, task, inputs, predictions)
+        elif rows:
+            write_table(output, rows, task, predictions)
         scored = inputs.gold is not None
         facts = {
             "texts": len(inputs.texts),

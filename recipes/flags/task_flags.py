@@ -17,7 +17,9 @@ MONITORS = sorted({*classification.SCORES, *multi_label.SCORES})
 @group("Data")
 def define_classification_data_flags():
     """Define the data flags of a classifier."""
-    define_split_flags("Training file: .tsv, .csv, .json, .jsonl or .parquet, or with .gz.")
+    define_split_flags(
+        "Training file: .tsv, .csv, .json, .jsonl, .parquet, or with .gz; or a saved dataset."
+    )
     flags.DEFINE_string("text_column", "sentence", "Column of the text.")
     flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
     flags.DEFINE_string(

@@ -16,7 +16,7 @@ from tfnlp.utils.files import check_writable
 FLAGS = flags.FLAGS
 # Flags that do not affect the final weights, so that they may change when a run resumes.
 _NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test", "on_nan", "baseline"}
-_NOT_DECISIVE |= {"further_dev", "keep_every", "keep_best", "log_steps", "runner"}
+_NOT_DECISIVE |= {"further_dev", "keep_every", "keep_best", "log_steps", "log_to", "runner"}
 _NOT_DECISIVE |= {"pipeline_options", "loader_processes"}
 # Flags of one schedule alone.
 _OF_SCHEDULES = {"decay_share": "wsd", "decay_power": "polynomial"}
@@ -49,7 +49,7 @@ def define_run_flags(epochs):
     """Define the flags of any run: its folder, epochs, seed, strategy and precision."""
     define_folder_flags()
     names = "epochs", "max_steps", "patience", "seed", "checkpoint_steps", "keep_every"
-    names += "keep_best", "log_steps"
+    names += "keep_best", "log_steps", "log_to"
     dataclass_flags.define(TrainingConfig, *names, epochs=epochs)
     flags.DEFINE_enum(
         "strategy",

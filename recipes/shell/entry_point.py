@@ -73,8 +73,8 @@ def run_main(main):
         if e.name not in NOT_FOR_TRAINING:
             raise
         fail(
-            f"{e.name} is not installed, which this needs; `pip install tfnlp` installs it beside "
-            "what trains alone."
+            f"{e.name} is not installed, which this needs; `pip install .` in the clone installs "
+            "it beside what trains alone."
         )
     except Exception as e:
         message = exhaustion(e)

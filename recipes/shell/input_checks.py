@@ -2,6 +2,7 @@
 
 import glob
 import os
+import pathlib
 
 from absl import flags
 
@@ -28,6 +29,14 @@ _FILES_OF_COLUMN = {
     "hypothesis_column": ("hypotheses",),
     "translation_column": (),
     "label_columns": ("train",),  # others may have their labels in one column
+}
+# The flags that name a column of this name, where they are not given.
+_DEFAULTS = {
+    "sentence": "text_column",
+    "sentence1": "text_column",
+    "context": "text_column",
+    "question": "question_column",
+    "prompt": "prompt_column",
 }
 # Columns that do not apply if two parallel text files are given.
 _OF_ONE_TABLE = ("source_column", "target_column")
@@ -57,12 +66,10 @@ def check_files():
 def check_columns():
     """Raise an InputError if a table lacks a column named by a flag.
 
-    Tables are .tsv, .csv, .json, .jsonl and .parquet files. Only the header or first object is
-    read.
+    Only the header or first object is read.
     """
     for path, columns in _columns_of_files().items():
-        table = path.lower().removesuffix(".gz").endswith(text.TABLES)
-        if table and os.path.isfile(path):
+        if os.path.exists(path) and text.has_columns(pathlib.Path(path)):
             next(text.read_columns(path, columns, lists=columns))
 
 
@@ -72,6 +79,9 @@ def with_column_flag(error):
         for flag, columns in _named_columns().items():
             if error.column in columns:
                 return f"{flag}={error.column}: {error}"
+        flag = _DEFAULTS.get(error.column)
+        if flag in FLAGS and FLAGS[flag].value is None:
+            return f"{flag}={error.column}: {error}"
     return str(error)
 
 

@@ -36,7 +36,7 @@ def test_smoothed_labels_by_hand():
 
 @pytest.mark.parametrize("smoothing", [0.1, 0.5])
 def test_smoothed_labels_are_those_of_transformers(smoothing):
-    torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
+    torch = pytest.importorskip("torch", reason="parity needs .[parity]")
     utilities = pytest.importorskip("transformers.trainer_pt_utils", reason="parity")
     rng = np.random.default_rng(1)
     values = 3 * rng.normal(size=(3, 5, 40)).astype("float32")

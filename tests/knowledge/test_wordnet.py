@@ -88,4 +88,4 @@ def test_nltk_that_is_missing_is_told(data_dir):
     done = subprocess.run(
         [sys.executable, "-c", code], check=False, stderr=subprocess.PIPE, text=True
     )
-    assert "WordNet needs nltk: pip install 'tfnlp[knowledge]'." in done.stderr
+    assert "WordNet needs nltk: pip install nltk." in done.stderr

@@ -7,8 +7,8 @@ import tensorflow as tf
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import build_model
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
-transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
+transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
 
 
 def run_reference(model, inputs, **kwargs):

@@ -21,8 +21,8 @@ from tfnlp.functional.activations import get_activation
 from tfnlp.models import HEADS
 from tfnlp.utils.errors import InputError
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
-transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
+transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
 from huggingface_hub.errors import StrictDataclassError  # noqa: E402  after its importer
 
 L = 6

@@ -8,8 +8,8 @@ from tests.parity.compare import check_gradients, copy_linear, near, padding
 from tfnlp.functional.positions import distance_rows, log_buckets
 from tfnlp.layers import DisentangledAttention
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
-pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
+pytest.importorskip("transformers", reason="parity needs .[parity]")
 from transformers import DebertaConfig, DebertaV2Config  # noqa: E402
 from transformers.models.deberta import modeling_deberta as v1  # noqa: E402
 from transformers.models.deberta_v2 import modeling_deberta_v2 as v2  # noqa: E402

@@ -11,8 +11,8 @@ from tfnlp.checkpoints import save_model
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
-transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
+transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
 
 F = torch.nn.functional
 B, L, D, N, LAYERS = 2, 5, 8, 2, 3

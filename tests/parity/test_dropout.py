@@ -12,7 +12,7 @@ import tensorflow as tf
 from tests.parity import test_families as families
 from tfnlp.checkpoints import load_model
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
 
 # By the names of configs; each kind of dropout has another rate.
 RATES = {

@@ -11,8 +11,8 @@ from tfnlp.checkpoints.tensors import write_tensors
 from tfnlp.models import build_model
 from tfnlp.utils.errors import InputError
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
-transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
+transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
 
 V = 60
 COMMON = {

@@ -17,8 +17,8 @@ from tfnlp.models import Gpt2Config, GptConfig, TransformerConfig, build_model
 from tfnlp.text import load_tokenizer
 from tfnlp.text.tokenizers.marian import MarianTokenizer
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
-transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
+transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
 
 V, BATCH, WIDTH, STEPS = 60, 100, 9, 14
 END, PAD = 7, 59  # in no prompt

@@ -8,7 +8,7 @@ from tests.layers.witnesses import rand, randomise
 from tests.parity.compare import check_gradients, near
 from tfnlp.layers import KnowledgeBlock
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
 functional = torch.nn.functional
 
 

@@ -11,7 +11,7 @@ from tfnlp.objectives import CausalLM, PermutationLM
 from tfnlp.objectives.batches.lane_memory import lane_inputs
 from tfnlp.text.tokenizers.tokenizer_loading import train_tokenizer
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
 
 
 def as_tensors(**arrays):

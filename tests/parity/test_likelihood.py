@@ -11,8 +11,8 @@ from tfnlp.objectives.batches.special_token_template import plain_ids
 from tfnlp.text import train_tokenizer
 from tfnlp.utils.errors import InputError
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
-transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
+transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
 
 SIZES = {"num_layers": 2, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 64}
 

@@ -13,8 +13,8 @@ from tfnlp.checkpoints import load_model, map_of, read_head, save_model
 from tfnlp.models import TransformerConfig, build_model
 from tfnlp.utils.errors import InputError
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
-transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
+transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
 
 V, PAD = 60, 59
 FIELDS = {

@@ -6,7 +6,7 @@ from tests.text.tokenizers.test_marian import KOREAN, english, pair_of_models  #
 from tfnlp.text import load_tokenizer, train_tokenizer
 from tfnlp.text.tokenizers.marian import MarianTokenizer
 
-transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
 
 TEXTS = [
     *(

@@ -14,8 +14,8 @@ from tfnlp.models import ModernBertConfig, build_model
 from tfnlp.text import load_tokenizer, train_tokenizer
 from tfnlp.utils.errors import InputError
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
-transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
+transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
 
 
 def states(model, inputs):

@@ -10,8 +10,8 @@ from tfnlp.checkpoints import save_model
 from tfnlp.models import AlbertConfig, BertConfig, RobertaConfig, build_model
 from tfnlp.text import train_tokenizer
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
-transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
+transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
 
 SIZES = {
     "num_layers": 1,

@@ -11,8 +11,8 @@ from tests.parity.compare import check_gradients, near
 from tfnlp.checkpoints import map_of, save_model
 from tfnlp.objectives import ReplacedTokens
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
-transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
+transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
 
 
 def stirred(model, seed=0):

@@ -8,7 +8,7 @@ from tfnlp.checkpoints import load_model, read_head, save_model
 from tfnlp.objectives import Corpus, MaskedLM, NextSentence, SentenceOrder
 from tfnlp.text import WordPieceTokenizer
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
 
 V = CASES["bert"][1]["vocab_size"]
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -9,7 +9,7 @@ from tests.text.family_tokenizers import HARD_TEXTS as TEXTS
 from tfnlp.text import load_tokenizer
 from tfnlp.text.decoding.tags import first_tokens
 
-pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+pytest.importorskip("transformers", reason="parity needs .[parity]")
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from tfnlp import tasks
 from tfnlp.checkpoints import load_model
 from tfnlp.training import FineTuner, WarmupLinearDecay, make_optimizer
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
-transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
+transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
 
 STEPS, BATCH, LENGTH, VOCABULARY = 20, 4, 9, 50
 NAMES = ["O", "B-a", "I-a"]

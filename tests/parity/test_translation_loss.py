@@ -8,8 +8,8 @@ from tfnlp.checkpoints import load_model
 from tfnlp.tasks import Translation
 from tfnlp.tasks.translation_batches import TranslationBatches
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
-pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
+pytest.importorskip("transformers", reason="parity needs .[parity]")
 
 from transformers.trainer_pt_utils import LabelSmoother  # noqa: E402
 

@@ -7,8 +7,8 @@ import tensorflow as tf
 from tests.parity.compare import check_gradients, near, padding
 from tfnlp.layers import TwoStreamAttention, permutation_masks, segment_mask, with_memory
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
-transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
+transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
 
 D, N, H = 24, 3, 8
 

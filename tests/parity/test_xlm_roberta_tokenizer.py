@@ -12,8 +12,8 @@ from tfnlp.checkpoints import load_model
 from tfnlp.text import load_tokenizer
 from tfnlp.utils.errors import InputError
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
-transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
+transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
 
 # Of each kind some characters, by the ranges of their code points.
 KINDS = {

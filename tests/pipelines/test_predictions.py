@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from distill.runtime import load_runner as load_file
-from tfnlp.pipelines import Inputs, load_runner, prediction_task, task_of
+from tfnlp.pipelines import (
+    Inputs,
+    input_table,
+    load_runner,
+    prediction_task,
+    task_of,
+    write_table,
+)
 from tfnlp.pipelines.pipeline import Classification
 from tfnlp.pipelines.predictions import (
     predict_inputs,
@@ -19,6 +26,7 @@ from tfnlp.pipelines.predictions import (
 )
 from tfnlp.tasks.confusion_matrix import confusion_table
 from tfnlp.tasks.question_answering import f1
+from tfnlp.text.reading.readers import read_rows
 from tfnlp.utils.errors import InputError
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
@@ -86,6 +94,11 @@ def test_a_folder_and_its_file_predict_the_same(kind, folders, files, tmp_path, 
     write_predictions(tmp_path, runners[0], inputs, found[0])
     assert json.loads((tmp_path / "summary.json").read_text()) == summary
     check_written(kind, tmp_path, inputs, found[0])
+    task = prediction_task(kind, runners[0].labels)
+    for output in ("said.jsonl", "said.parquet"):
+        write_table(tmp_path / output, input_table(task, inputs, path), task, found[0])
+        rows = [*read_rows(tmp_path / output)]
+        assert len(rows) == len(found[0]) and {*task.columns} < {*rows[0]}
 
 
 def scores_by_hand(kind, inputs, found):
@@ -160,6 +173,12 @@ def test_the_summary_has_the_f1_of_a_class_and_the_only_answer(capsys):
         "             bad    0     1",
         "            good    0     2",
     ]
+    print_predictions(
+        Always, inputs, found, prediction_task("classifier", Always.labels, None, None, True)
+    )
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "label\tgold\tbad\tgood\tsentence"
+    assert printed[1] == "good\tbad\t0.100000\t0.900000\ta" and len(printed) == 4
     alike = Inputs(["a", "b"], None, ["good", "good"])
     assert "only_answer" not in summarise(Always, alike, found[:2])
     with pytest.raises(InputError, match=r"positive_label=fine is not one of the labels \(bad, g"):

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "licences.md"
-EXTRAS = "test,parity,benchmarks,cuda,docs"  # with these all but Beam
+EXTRAS = "test,parity,benchmarks,cuda,docs"  # with these all but Beam and trackers
 # The longest text of the field "License" that is a name: others hold the licence itself.
 LONGEST = 60
 CLASSIFIER = re.compile(r"License :: (?:OSI Approved :: )?(.*)")
@@ -118,7 +118,7 @@ def page(packages):
 def main():
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
     packages = {}
-    for extras in (EXTRAS, "beam"):  # Beam's pins are of older packages
+    for extras in (EXTRAS, "log", "beam"):  # the pins of MLflow and Beam are of older packages
         command = [*pip, "--report=-", f".[{extras}]"]
         report = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=ROOT).stdout
         metadata = [package["metadata"] for package in json.loads(report)["install"]]

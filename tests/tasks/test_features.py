@@ -52,7 +52,7 @@ def test_layers_and_poolings(layers, pooling, parts):
 
 
 def test_files(parts, tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="needs tfnlp[parquet]")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs .[parquet]")
     model, encodings, batches = parts
     texts = extract_features(model, batches)
     write_features(tmp_path / "a.npz", texts, TEXTS, encodings)

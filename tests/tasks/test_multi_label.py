@@ -67,7 +67,7 @@ def test_a_file_without_any_label_is_refused(tmp_path):
 
 
 def test_losses_and_their_weights_are_those_of_pytorch():
-    torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
+    torch = pytest.importorskip("torch", reason="parity needs .[parity]")
     functional = torch.nn.functional
     rng = np.random.default_rng(0)
     logits, w = rng.normal(size=(5, 3)).astype("float32") * 4, np.array([1, 2, 0.5], "float32")

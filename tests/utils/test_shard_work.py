@@ -58,7 +58,7 @@ def test_a_killed_process_is_told(tmp_path):
 
 
 @pytest.mark.skipif(importlib.util.find_spec("apache_beam") is not None, reason="it is installed")
-def test_a_missing_beam_is_named_with_its_extra():
+def test_a_missing_beam_is_named():
     with pytest.raises(InputError) as error:
         in_beam("FlinkRunner")
-    assert str(error.value) == "runner=FlinkRunner needs apache_beam: pip install 'tfnlp[beam]'."
+    assert str(error.value) == "runner=FlinkRunner needs apache_beam: pip install apache-beam."

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from tfnlp.utils.errors import InputError, needs_extra
+from tfnlp.utils.errors import InputError, needs_packages
 
 # POT would import every array library that is installed, TensorFlow too.
 for _backend in ("TENSORFLOW", "PYTORCH", "JAX", "CUPY"):
@@ -59,7 +59,7 @@ def word_movers_distance(first, second):
     Args:
         first, second: `Document`s.
     """
-    with needs_extra("The word mover's distance", "words"):
+    with needs_packages("The word mover's distance", "POT"):
         from ot import emd2
     return float(emd2(first.shares, second.shares, cdist(first.points, second.points)))
 

@@ -2,7 +2,7 @@
 
 import functools
 
-from tfnlp.utils.errors import needs_extra
+from tfnlp.utils.errors import needs_packages
 
 
 def morphemes(text):
@@ -16,6 +16,6 @@ def morphemes(text):
 
 @functools.cache
 def _kiwi():
-    with needs_extra("Splitting into morphemes", "words"):
+    with needs_packages("Splitting into morphemes", "kiwipiepy"):
         import kiwipiepy
     return kiwipiepy.Kiwi(num_workers=1)

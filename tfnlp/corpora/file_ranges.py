@@ -10,7 +10,7 @@ from tfnlp.utils.errors import InputError
 # Endings of tables whose lines are rows. A row of .csv may have line ends in quotes; compressed
 # files and the other tables are read from their beginning.
 ROWS = (".tsv", ".jsonl")
-WHOLE = (".csv", ".json", ".parquet", ".gz")
+WHOLE = (".csv", ".json", ".parquet", ".arrow", ".gz")
 
 
 class FileRange(NamedTuple):
@@ -32,7 +32,7 @@ def plan_ranges(files, shard_mb, unit):
     Args:
         files: a list of (path, bytes).
         shard_mb: the megabytes of a shard. Files that cannot be cut may exceed it: those with .gz,
-            .csv, .json and .parquet, and all where `unit` is "files".
+            .csv, .json, .parquet and .arrow, and all where `unit` is "files".
         unit: of plain texts, as in `FileRange`. Rows of tables are lines.
 
     Returns:

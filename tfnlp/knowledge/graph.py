@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 
-from tfnlp.utils.errors import InputError, needs_extra
+from tfnlp.utils.errors import InputError, needs_packages
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class KnowledgeGraph:
 
     def to_networkx(self):
         """Return a `networkx.MultiDiGraph` of entity names; an edge's key is its relation."""
-        with needs_extra("The graph", "knowledge"):
+        with needs_packages("The graph", "networkx"):
             import networkx
         graph = networkx.MultiDiGraph()
         graph.add_nodes_from(self.entities)

@@ -11,7 +11,7 @@ import numpy as np
 
 from tfnlp.knowledge.graph import KnowledgeGraph
 from tfnlp.text.reading.lines import read_lines
-from tfnlp.utils.errors import InputError, needs_extra
+from tfnlp.utils.errors import InputError, needs_packages
 
 PARTS = {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}
 FILES = [f"{kind}.{part}" for kind in ("data", "index") for part in PARTS]
@@ -82,7 +82,7 @@ def read_wordnet(folder):
 
 
 def _read_synsets(folder):
-    with needs_extra("WordNet", "knowledge"):
+    with needs_packages("WordNet", "nltk"):
         import nltk
         from nltk.corpus.reader.wordnet import WordNetCorpusReader, WordNetError
 

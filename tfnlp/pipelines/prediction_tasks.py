@@ -15,7 +15,13 @@ from tfnlp.tasks.question_answering import Questions
 from tfnlp.tasks.tagged_files import TaggedSentences, holds_tags, read_tagged
 from tfnlp.text.decoding.tags import ENTITY_TAG
 from tfnlp.text.reading.label_sets import LabelColumns, read_label_sets
-from tfnlp.text.reading.readers import FORMATS, Examples, read_examples, read_header
+from tfnlp.text.reading.readers import (
+    Examples,
+    has_columns,
+    holds_objects,
+    read_examples,
+    read_header,
+)
 from tfnlp.utils.errors import InputError
 
 
@@ -24,7 +30,8 @@ class PredictionTask:
 
     A child has `_task` and `_read`, may have `_join`, `answer`, `_examples` and figures of its
     own, and formats a prediction by `row` (the columns of a printed line, those of `header` and of
-    a second text) and, without a header, by `json_value`.
+    a second text), without a header by `json_value`, and in a table by `values` (the entries of
+    `columns`).
 
     Args:
         labels: of the model, or None.
@@ -40,7 +47,9 @@ class PredictionTask:
     kind = None
     option = None  # name of the option with second texts: pair, question or ending
     takes = "`text` alone"  # the options, in words
-    second_column = "pair"  # header of the second texts
+    text_column = "sentence"  # header of the texts
+    second_column = "pair"  # and of the second texts
+    columns = ("prediction",)  # of a table beside those of its inputs
     header = None  # columns of predictions.tsv; None for JSON Lines
     figure, least = "agreement", 0.98  # figure of `compare`, and the least without a warning
     answer_name = None  # of what `compare` counts
@@ -69,6 +78,18 @@ class PredictionTask:
     def suffix(self):
         """Ending of the file of predictions."""
         return ".jsonl" if self.header is None else ".tsv"
+
+    def values(self, prediction):
+        """Return the entries of `columns` for a prediction, for JSON and Arrow."""
+        return [self.answer(prediction)]
+
+    def cells(self, prediction):
+        """Return the entries of `columns` for a prediction, for CSV and TSV."""
+        return self.values(prediction)
+
+    def has_rows(self, path, columns):
+        """Return whether each row of a file is one of the inputs that `read` gives."""
+        return has_columns(pathlib.Path(path))
 
     def inputs_of(self, texts, pair=(), question=(), ending=()):
         """Build `Inputs` from lists of texts, and of the second texts that the task `takes`.
@@ -126,7 +147,7 @@ class PredictionTask:
         return prediction
 
     def gold_text(self, gold):
-        """Return a gold answer as text."""
+        """Return a gold answer as it is written, a text, or a list where there is no header."""
         return str(gold)
 
     def compare(self, answers, expected):
@@ -197,8 +218,21 @@ class LabelPredictions(PredictionTask):
 
     @property
     def header(self):
-        shares = self.labels if self.probabilities else [self.share]
-        return (self.answer_name, *shares, "sentence")
+        return (self.answer_name, *self._shares, self.text_column)
+
+    @property
+    def columns(self):
+        return ("prediction", *self._shares)
+
+    @property
+    def _shares(self):
+        return self.labels if self.probabilities else [self.share]
+
+    def values(self, prediction):
+        shares = prediction.probabilities
+        if self.probabilities:
+            return [self.answer(prediction), *map(float, shares.values())]
+        return [self.answer(prediction), float(shares[prediction.label])]
 
     def _task(self):
         return tasks.Classification(self.labels, positive_label=self.positive_label)
@@ -254,6 +288,16 @@ class LabelSetPredictions(LabelPredictions):
 
     def answer(self, prediction):
         return [*prediction.labels]
+
+    def values(self, prediction):
+        labels, shares = self.answer(prediction), prediction.probabilities
+        if self.probabilities:
+            return [labels, *map(float, shares.values())]
+        return [labels, [float(shares[label]) for label in labels]]
+
+    def cells(self, prediction):
+        labels, *shares = self.values(prediction)
+        return [self._separator.join(labels), *shares]
 
     def score_answers(self, inputs, predicted):
         by_label = self._task().label_scores(self._examples(inputs), predicted)
@@ -313,6 +357,9 @@ class NumberPredictions(PredictionTask):
         texts = inputs.texts, inputs.second_texts
         return int(pipeline.tokenizer.encode(*texts, pipeline.max_length).truncated.sum())
 
+    def values(self, prediction):
+        return [float(prediction)]
+
     def row(self, prediction, text, *second_text):
         return [f"{prediction:.4f}", text, *second_text]
 
@@ -321,6 +368,7 @@ class TagPredictions(PredictionTask):
     """Predictions of a tagger, for words or, by the `unit` of the settings, characters."""
 
     kind = kinds.TAGGER
+    columns = ("prediction", "entities")
     answer_name = "tag"
     labelled = True
 
@@ -338,6 +386,11 @@ class TagPredictions(PredictionTask):
         if _suffix(path) == ".txt":
             return holds_tags(path, self.labels)
         return "sentence" not in _header(path)
+
+    def has_rows(self, path, columns):
+        path = pathlib.Path(path)
+        # Where a table has no texts, a line of it has a word.
+        return has_columns(path) and (holds_objects(path) or not self.is_tagged(path, columns))
 
     def _read(self, path, columns, label_column):
         if not self.is_tagged(path, columns):
@@ -365,20 +418,30 @@ class TagPredictions(PredictionTask):
         tagged = zip(prediction.words, prediction.tags, strict=True)
         return [" ".join(f"{word}/{tag}" for word, tag in tagged)]
 
-    def json_value(self, inputs, index, prediction):
-        """Return a prediction as a dict for JSON Lines, with the gold tags if there are any."""
+    def gold_text(self, gold):
+        return gold
+
+    def values(self, prediction):
+        return [self._words(prediction), [dataclasses.asdict(x) for x in prediction.entities]]
+
+    def _words(self, prediction, gold=None):
+        """Return the words of a prediction, dicts, with the gold tag of each if they are given."""
         columns = {
             "word": prediction.words,
             "span": prediction.spans,
             "tag": prediction.tags,
             "score": prediction.scores,
         }
-        if inputs.gold:
-            columns["gold"] = inputs.gold[index]
+        if gold:
+            columns["gold"] = gold
         rows = zip(*columns.values(), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
+
+    def json_value(self, inputs, index, prediction):
+        """Return a prediction as a dict for JSON Lines, with the gold tags if there are any."""
         return {
             "text": prediction.text,
-            "words": [dict(zip(columns, row, strict=True)) for row in rows],
+            "words": self._words(prediction, inputs.gold and inputs.gold[index]),
             "entities": [dataclasses.asdict(entity) for entity in prediction.entities],
         }
 
@@ -389,6 +452,8 @@ class AnswerPredictions(PredictionTask):
     kind = kinds.ANSWERER
     option = "question"
     takes = "each `question` with the one `text` to look in, or with one of its own"
+    text_column, second_column = "question", "context"
+    columns = ("prediction", "probability", "start", "end")
     answer_name = "answer"
 
     def _join(self, contexts, questions):
@@ -398,6 +463,15 @@ class AnswerPredictions(PredictionTask):
 
     def _task(self):
         return tasks.QuestionAnswering()
+
+    def values(self, prediction):
+        return [getattr(prediction, name) for name in ("text", *self.columns[1:])]
+
+    def has_rows(self, path, columns):
+        return super().has_rows(path, columns) and _suffix(path) != ".json"
+
+    def gold_text(self, gold):
+        return [text for _, text in gold]
 
     def _read(self, path, columns, label_column):
         if _suffix(path) == ".json":
@@ -421,7 +495,7 @@ class AnswerPredictions(PredictionTask):
         value = {"id": inputs.ids[index]} if inputs.ids else {}
         value |= {"question": inputs.texts[index]} | dataclasses.asdict(prediction)
         if inputs.gold:
-            value["gold"] = [text for _, text in inputs.gold[index]]
+            value["gold"] = self.gold_text(inputs.gold[index])
         return value
 
 
@@ -431,7 +505,8 @@ class ChoicePredictions(PredictionTask):
     kind = kinds.CHOOSER
     option = "ending"
     takes = "one `text`, the beginning, and `ending` twice or more"
-    second_column = "ending"
+    text_column, second_column = "prompt", "ending"
+    columns = ("prediction", "probability", "ending")
     header = ("choice", "probability", "prompt")
     answer_name = "choice"
     label_columns = ("label",)
@@ -449,6 +524,9 @@ class ChoicePredictions(PredictionTask):
 
     def answer(self, prediction):
         return prediction.place
+
+    def values(self, prediction):
+        return [prediction.place, float(max(prediction.probabilities)), prediction.ending]
 
     def row(self, prediction, text, *second_text):
         probability = max(prediction.probabilities)
@@ -494,9 +572,7 @@ def task_of(pipeline, positive_label=None):
 
 def _header(path):
     """Return the columns of a table; [] for a file of another format."""
-    if _suffix(path) not in FORMATS or _suffix(path) == ".txt":
-        return []
-    return read_header(path)
+    return read_header(path) if has_columns(path) else []
 
 
 def _suffix(path):

@@ -33,8 +33,10 @@ def summarise(pipeline, inputs, predictions, task=None):
 
 
 def print_predictions(pipeline, inputs, predictions, task=None):
-    """Print a line for each prediction, then the summary."""
+    """Print a line for each prediction, after a header if it has all probabilities; a summary."""
     task = task or task_of(pipeline)
+    if task.probabilities:
+        print("\t".join(_header(task, inputs)))
     for row in _rows(task, inputs, predictions):
         print("\t".join(row))
     summary = summarise(pipeline, inputs, predictions, task)
@@ -61,12 +63,16 @@ def write_lines(path, task, inputs, predictions):
         values = [task.json_value(inputs, *numbered) for numbered in enumerate(predictions)]
         lines = [json_text(value) for value in values]
     else:
-        answer, *others = task.header
-        gold = ["gold"] if inputs.gold else []
-        second = [] if inputs.second_texts is None else [task.second_column]
-        rows = [[answer, *gold, *others, *second], *_rows(task, inputs, predictions)]
+        rows = [_header(task, inputs), *_rows(task, inputs, predictions)]
         lines = ["\t".join(row) for row in rows]
     write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def _header(task, inputs):
+    answer, *others = task.header
+    gold = ["gold"] if inputs.gold else []
+    second = [] if inputs.second_texts is None else [task.second_column]
+    return [answer, *gold, *others, *second]
 
 
 def _rows(task, inputs, predictions):

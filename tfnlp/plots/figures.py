@@ -371,7 +371,7 @@ def _write(path, subject, draw, arguments):
             warnings.simplefilter("always")
             draw(*arguments).savefig(path, dpi=120)
     except ImportError:
-        logging.info("No plot of the %s: install tfnlp[plots] for one.", subject)
+        logging.info("No plot of the %s: pip install matplotlib for one.", subject)
         return False
     missing = set()
     for warning in caught:

@@ -4,7 +4,7 @@ import collections
 import re
 
 from tfnlp.text.reading.text_arguments import as_pairs
-from tfnlp.utils.errors import InputError, needs_extra
+from tfnlp.utils.errors import InputError, needs_packages
 
 ROUGE_KINDS = ("rouge1", "rouge2", "rougeL")
 
@@ -115,7 +115,7 @@ def scoring_libraries():
     Raises:
         InputError: if they are not installed.
     """
-    with needs_extra("Scoring texts", "scores"):
+    with needs_packages("Scoring texts", "rouge-score sacrebleu"):
         import sacrebleu
         from rouge_score import rouge_scorer
     return sacrebleu, rouge_scorer

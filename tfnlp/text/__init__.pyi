@@ -7,10 +7,10 @@ from .batching.encoding import narrow as narrow
 from .reading.label_sets import LabelColumns as LabelColumns
 from .reading.label_sets import read_label_sets as read_label_sets
 from .reading.lines import decoded_lines as decoded_lines
-from .reading.readers import TABLES as TABLES
 from .reading.readers import Examples as Examples
 from .reading.readers import check_label_names as check_label_names
 from .reading.readers import check_positive_label as check_positive_label
+from .reading.readers import has_columns as has_columns
 from .reading.readers import read_columns as read_columns
 from .reading.readers import read_every_text as read_every_text
 from .reading.readers import read_examples as read_examples

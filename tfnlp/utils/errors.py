@@ -25,8 +25,10 @@ class ColumnError(InputError):
 
 
 @contextlib.contextmanager
-def needs_extra(purpose, extra):
-    """Name the extra of tfnlp that installs a package which the body cannot import.
+def needs_packages(purpose, packages):
+    """Name the packages to install where the body cannot import one.
+
+    They are named as pip knows them: PyPI's package `tfnlp` is not this one, nor are its extras.
 
     Raises:
         InputError: if the body raises a ModuleNotFoundError.
@@ -34,7 +36,7 @@ def needs_extra(purpose, extra):
     try:
         yield
     except ModuleNotFoundError as e:  # other ImportErrors are of a package that is there
-        raise InputError(f"{purpose} needs {e.name}: pip install 'tfnlp[{extra}]'.") from None
+        raise InputError(f"{purpose} needs {e.name}: pip install {packages}.") from None
 
 
 def unknown_name(argument, name, names):

@@ -8,7 +8,7 @@ files of an item depend on the item alone, so that they are the same whoever wri
 import logging
 import re
 
-from tfnlp.utils.errors import InputError, needs_extra
+from tfnlp.utils.errors import InputError, needs_packages
 from tfnlp.utils.progress import progress_bar
 from tfnlp.utils.worker_pool import worker_pool
 
@@ -71,7 +71,7 @@ def in_beam(runner, options=()):
     Raises:
         InputError: if apache-beam is not installed; by the function, as the work does.
     """
-    with needs_extra(f"runner={runner}", "beam"):
+    with needs_packages(f"runner={runner}", "apache-beam"):
         import apache_beam as beam
         from apache_beam.options.pipeline_options import PipelineOptions
 

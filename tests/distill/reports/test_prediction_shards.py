@@ -19,6 +19,7 @@ from tfnlp.pipelines import (
     task_of,
     write_predictions,
 )
+from tfnlp.text.reading.readers import read_rows
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.shard_work import in_beam
 
@@ -48,6 +49,23 @@ def test_parts_are_together_the_predictions_of_the_whole(kind, name, text, files
         lines
         == (tmp_path / "whole" / f"predictions{task.suffix}").read_text().splitlines()[header:]
     )
+
+
+def test_tables_of_parts_have_all_rows_and_columns(file, tmp_path):
+    pytest.importorskip("pyarrow", reason="needs .[parquet]")
+    rows = [{"id": i, "sentence": "a film" if i % 2 else "fine"} for i in range(9)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    predictor = Predictor(str(file), prediction_task("classifier", ["bad", "good"]), Columns())
+    for table in ("said.parquet", "said"):
+        folder = tmp_path / f"as_{table}"
+        predict_files(predictor, [tmp_path / "a.jsonl"], folder, 6e-5, table=table)
+        tables = sorted(folder.glob("said-*"))
+        together = [row for path in tables for row in read_rows(path)]
+        assert len(tables) > 3 and tables[0].suffix == table.removeprefix("said")
+        assert [{name: row[name] for name in rows[0]} for row in together] == rows
+        assert {row["prediction"] for row in together} <= {"bad", "good"}
+    with pytest.raises(InputError, match="holds predictions of another `output`"):
+        predict_files(predictor, [tmp_path / "a.jsonl"], folder, 6e-5)
 
 
 def test_a_killed_run_keeps_its_parts_and_another_is_refused(file, tmp_path):
@@ -116,7 +134,7 @@ def test_a_taggers_parts_are_read_as_the_whole_file_is(name, text, tagged, tmp_p
         texts, gold = [], []
         for part in predictor.plan(path, size / 1e6):
             with as_file(part) as piece:
-                inputs = Inputs([]) if piece is None else predictor.read(piece, part.unit)
+                inputs = Inputs([]) if piece is None else predictor.read(piece, part.unit)[0]
             texts += inputs.texts
             gold += inputs.gold or []
         assert (texts, gold) == (whole.texts, whole.gold or [])

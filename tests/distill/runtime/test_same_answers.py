@@ -11,8 +11,8 @@ from tfnlp.configs import config_by_name
 from tfnlp.models import build_model
 from tfnlp.pipelines import KerasBackend
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
-transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
+transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
 
 TEXTS = [
     "The quick brown fox jumps over the lazy dog .",

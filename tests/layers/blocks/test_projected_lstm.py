@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from tfnlp.layers import ProjectedLSTM
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
 X = np.random.default_rng(0).normal(size=(3, 6, 5)).astype("float32")
 LENGTHS = [6, 4, 1]
 MASK = np.arange(6) < np.array(LENGTHS)[:, None]

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from tfnlp.layers import CharacterCNN
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
 
 
 def made(num_highways=2, activation="relu"):

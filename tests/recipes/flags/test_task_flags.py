@@ -71,22 +71,25 @@ def test_a_column_for_each_label_or_lists_from_training_to_the_file(texts, run, 
 
 
 def test_probabilities_that_predict_wrote_are_learned(texts, run, tmp_path):
-    train, dev = tmp_path / "train.tsv", tmp_path / "dev.tsv"
+    train, dev, other = (tmp_path / name for name in ("train.csv", "dev.tsv", "other.csv"))
+    other.write_text("review,x\na fine film,1\n")
     rows = [f"{text}\t{'good' if 'fine' in text else 'bad'}" for text, _ in texts]
     dev.write_text("\n".join(["sentence\tlabel", *rows]) + "\n", encoding="utf-8")
     flags = [*BAG, f"--train={dev}", f"--dev={dev}", "--calibrate"]
     run("finetune_classifier", *flags, f"--output_dir={tmp_path}/run")
     figures = json.loads((tmp_path / "run/figures.json").read_text())
     assert figures["dev_calibration_error"] <= figures["dev_calibration_error_before"]
-    run(
-        *("predict", f"--model={tmp_path}/run/best", f"--input={dev}", "--probabilities"),
-        f"--output_dir={tmp_path}/said",
-    )
-    header, *rows = (tmp_path / "said/predictions.tsv").read_text().splitlines()
+    predict = ("predict", f"--model={tmp_path}/run/best", f"--input={dev}", "--probabilities")
+    run(*predict, f"--output_dir={tmp_path}/said")
+    header = (tmp_path / "said/predictions.tsv").read_text().splitlines()[0]
     assert header.split("\t") == ["label", "gold", "bad", "good", "sentence"]
-    # Without the labels, and others in their place.
-    rows = ["\t".join(row.split("\t")[2:]) for row in (header, *rows)]
-    train.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    said = run(*predict, f"--output={train}").stderr
+    assert "accuracy 1.0000 on" in said
+    header, *rows = train.read_text(encoding="utf-8").splitlines()
+    assert header == "sentence,label,prediction,bad,good"
+    train.write_text("\n".join([header.replace("label", "x"), *rows]), encoding="utf-8")
+    refused = run(*predict[:2], f"--input={other}", status=2).stderr
+    assert refused.startswith(f"Error: --text_column=sentence: {other} has no column")
     flags = [*BAG, f"--train={train}", "--label_columns=bad,good", f"--dev={dev}"]
     run("finetune_classifier", *flags, f"--output_dir={tmp_path}/soft")
     figures = json.loads((tmp_path / "soft/figures.json").read_text())

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from tests.recipes.refusals import check_refusals
 from tfnlp.training.run.step_log import SPEED
@@ -26,7 +27,7 @@ def test_published_settings_hold_but_for_what_is_given(folder):
     assert flags["learning_rate"] == 3e-4 and flags["layer_decay"] == 0.8
     assert flags["epsilon"] == 1e-6 and flags["weight_decay"] == 0.0
     assert flags["optimizer"] == "muon" and flags["schedule"] == "wsd"
-    assert not {"log_steps", "keep_every", "keep_best"} & flags.keys()
+    assert not {"log_steps", "log_to", "keep_every", "keep_best"} & flags.keys()
 
 
 def test_figures_of_steps_are_beside_those_of_epochs(folder):
@@ -38,6 +39,9 @@ def test_figures_of_steps_are_beside_those_of_epochs(folder):
         assert line.keys() == names
         assert all(line[name] > 0 for name in ("loss", "gradient_norm", *SPEED))
     assert steps[0]["learning_rate"] == pytest.approx(3e-4)
+    events = EventAccumulator(str(folder / "events")).Reload()
+    told = {name: [e.step for e in events.Tensors(name)] for name in events.Tags()["tensors"]}
+    assert told["steps/loss"] == [2, 4, 6] and told["val_loss"] == told["best_epoch"] == [1]
     assert steps[-1]["learning_rate"] == 0
     share = sum(line["loss"] for line in steps) / 3  # 32 texts each
     assert epoch["loss"] == pytest.approx(share, rel=1e-5)
@@ -78,6 +82,7 @@ def test_contradictions_are_told_without_tensorflow(corpus, tmp_path):
     start = [f"--corpus={texts}", f"--output_dir={tmp_path}/run"]
     cases = {
         "--keep_best=2": "--keep_best=2 has no effect without --dev",
+        "--log_to=tensorbord": "--log_to=tensorbord is unknown (did you mean tensorboard?)",
         "--recipe=roberta_base": "",
     }
     check_refusals("pretrain", start, cases)

@@ -155,8 +155,8 @@ def test_what_trains_alone_needs_none_of_the_other_requirements(corpus, tmp_path
     done = run("export_tflite", folder, f"--output_dir={tmp_path}/b")
     assert done.returncode == 2
     assert done.stderr.endswith(
-        "is not installed, which this needs; `pip install tfnlp` installs it beside what trains "
-        "alone.\n"
+        "is not installed, which this needs; `pip install .` in the clone installs it beside what "
+        "trains alone.\n"
     )
 
 

@@ -114,6 +114,7 @@ CASES = {
     },
     "predict": {
         "--input={d}/other.tsv --pair_column=b": "--pair_column=b: {d}/" + HAS.format("b"),
+        "--text=a --output=said.csv": "/run has no effect beside --output=said.csv, the table",
         "--text=a --output_dir=hf://a/b": "--output_dir=hf://a/b is an address; mount it as",
         "--input=gs://b/a.tsv": "--input=gs://b/a.tsv is an address; mount it as a folder, which",
         "--text=a --model=m.tflite --batch_size=2": (

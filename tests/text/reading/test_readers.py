@@ -7,7 +7,7 @@ import pytest
 
 from tfnlp.corpora import read_documents
 from tfnlp.text import read_every_text, read_examples
-from tfnlp.text.reading import readers
+from tfnlp.text.reading import arrow_files
 from tfnlp.text.reading.readers import as_number, read_columns, read_header
 from tfnlp.utils.errors import InputError
 
@@ -242,14 +242,14 @@ def test_json_lines_named_json_are_refused_with_a_hint(tmp_path):
 
 
 def test_parquet_is_read_as_json_is(tmp_path, monkeypatch):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="needs tfnlp[parquet]")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs .[parquet]")
     import pyarrow
 
     rows = [{"sentence": "a film", "label": 1, "meta": {"who": "영화"}}] * 3
     rows.append({"sentence": "dull", "label": 0, "meta": {"who": "b"}})
     path = tmp_path / "a.parquet"
     parquet.write_table(pyarrow.Table.from_pylist(rows), path)
-    monkeypatch.setattr(readers, "PARQUET_ROWS", 3)
+    monkeypatch.setattr(arrow_files, "ROWS", 3)
     examples = read_examples(path)
     assert (examples.texts, examples.labels) == (["a film"] * 3 + ["dull"], [1, 1, 1, 0])
     assert list(read_every_text(path, "meta.who")) == ["영화"] * 3 + ["b"]
@@ -275,7 +275,7 @@ def test_parquet_is_read_as_json_is(tmp_path, monkeypatch):
 
 
 def test_parquet_is_a_stream_of_groups_of_rows(tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="needs tfnlp[parquet]")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs .[parquet]")
     import pyarrow
 
     table = pyarrow.table({"sentence": [f"{i} {'x' * 1000}" for i in range(8000)]})

@@ -43,7 +43,7 @@ def test_other_numbers_are_refused(row, message, tmp_path):
 
 
 def test_the_loss_is_that_of_pytorch_and_of_hard_labels_where_one_is_sure():
-    torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
+    torch = pytest.importorskip("torch", reason="parity needs .[parity]")
     rng = np.random.default_rng(0)
     logits = rng.normal(size=(5, 3)).astype("float32")
     p = rng.dirichlet([1, 1, 1], 5).astype("float32")

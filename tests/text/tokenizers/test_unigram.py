@@ -14,7 +14,7 @@ from tfnlp.utils.errors import InputError
 
 @pytest.mark.parametrize("family", ["albert", "xlnet", "deberta-v2"])
 def test_sentencepiece_file(family, tmp_path):
-    pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+    pytest.importorskip("transformers", reason="parity needs .[parity]")
     spm = pytest.importorskip("sentencepiece")
     roles = SPECIAL_TOKENS[family].tokens
     stem = tmp_path / MODEL_FILES[family].removesuffix(".model")

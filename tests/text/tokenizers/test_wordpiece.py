@@ -109,7 +109,7 @@ def test_equals_the_original_on_hard_texts(lowercase, strip_accents):
 )
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_equals_transformers_and_the_original_on_real_lines(corpus, lowercase, data_dir, minilm):
-    transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+    transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
     path = data_dir / corpus
     content = path.read_bytes()
     content = gzip.decompress(content) if corpus.endswith("gz") else content

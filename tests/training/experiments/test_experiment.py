@@ -35,13 +35,15 @@ class Recorded(Experiment):
         self.calls.append(f"report {figures}")
 
 
-def test_an_experiment_encodes_builds_fits_evaluates_and_reports():
+def test_an_experiment_encodes_builds_fits_evaluates_reports_and_logs(monkeypatch):
     experiment = Recorded("task", "model", "tokenizer", Splits([1, 2], None, 16, [3]), None, None)
+    log = lambda run, config, figures: experiment.calls.append(f"log {figures}")  # noqa: E731
+    monkeypatch.setattr("tfnlp.training.experiments.experiment.log_scores", log)
     assert experiment.run_all() == {"accuracy": 1.0}
     sizes = {"train": 2, "test": 1}
     assert experiment.calls == [
         *("check", "encode", f"build for {sizes}", "fit trainer"),
-        "report {'accuracy': 1.0}",
+        *("report {'accuracy': 1.0}", "log {'accuracy': 1.0}"),
     ]
 
 

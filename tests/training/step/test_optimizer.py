@@ -19,7 +19,7 @@ from tfnlp.training.step.schedules import WarmupLinearDecay
 
 
 def test_updates_are_those_of_torch_with_clipping_and_repeated_tokens():
-    torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
+    torch = pytest.importorskip("torch", reason="parity needs .[parity]")
     rng = np.random.default_rng(0)
     start = [rng.normal(size=(20, 3)).astype("float32"), rng.normal(size=3).astype("float32")]
     ours = [keras.Variable(v) for v in start]

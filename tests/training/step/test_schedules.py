@@ -48,8 +48,8 @@ OPTIONS = {
 
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_schedules_are_those_of_transformers(name):
-    torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
-    transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+    torch = pytest.importorskip("torch", reason="parity needs .[parity]")
+    transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
     for warmup in (0, 7):
         options, theirs = OPTIONS.get(name, ({}, {}))
         schedule = SCHEDULES[name](0.3, 40, warmup, **options)

@@ -1,28 +1,25 @@
-"""Labelled texts from TSV, CSV, JSON, JSON Lines and Parquet files."""
+"""Labelled texts from TSV, CSV, JSON, JSON Lines, Parquet and Arrow files."""
 
 import csv
 import dataclasses
-import gzip
-import io
 import json
 import math
 import pathlib
 import re
-import zlib
 
+from tfnlp.text.reading.arrow_files import arrow_rows, arrow_schema, is_saved_dataset
 from tfnlp.text.reading.lines import check_file, read_lines
 from tfnlp.text.reading.text_arguments import well_formed
 from tfnlp.utils.errors import ColumnError, InputError
 
 # File name endings with columns; in other files a line is a text.
-OBJECTS = (".json", ".jsonl", ".parquet")
+ARROW = (".parquet", ".arrow")
+OBJECTS = (".json", ".jsonl", *ARROW)
 TABLES = (".tsv", ".csv", *OBJECTS)
 FORMATS = (*TABLES, ".txt")
 # The csv module limits fields to 131,072 characters by default, and accepts no limit above that of
 # a C long.
 _LONGEST_FIELD = 2**31 - 1
-# Rows of a Parquet file in memory at once.
-PARQUET_ROWS = 1024
 
 
 @dataclasses.dataclass
@@ -54,9 +51,9 @@ def read_examples(
     in spreadsheets; `.jsonl` has an object on each line; `.json` is a list of objects, or an
     object with that list as its `data`. Each may end in `.gz`. TSV and CSV begin with a header
     line. An empty line is an empty text if there is only one column, else it is skipped.
-    `.parquet`, as of Hugging Face's data sets, needs `pyarrow`. In it and in JSON a column may be
-    a path to a nested field, such as "labels.real-label". In a `.txt` file every line is a text
-    without a label.
+    `.parquet`, `.arrow` and a folder that `datasets` saved need `pyarrow`. In these and in JSON a
+    column may be a path to a nested field, such as "labels.real-label". In a `.txt` file every
+    line is a text without a label.
 
     Args:
         path: the file.
@@ -96,8 +93,8 @@ def read_every_text(path, column="text"):
     The order and count match those of a parallel file.
 
     Args:
-        path: a .tsv, .csv, .json, .jsonl or .parquet file, or another one with a text on each
-            line; each may end in .gz.
+        path: a file with columns, in a format of `read_examples`, or another one with a text on
+            each line; each may end in .gz.
         column: the column of the texts, if there are columns.
 
     Raises:
@@ -110,19 +107,19 @@ def read_every_text(path, column="text"):
 
 
 def read_columns(path, columns, on_read=None, lists=()):
-    """Read columns of a TSV, CSV, JSON, JSON Lines or Parquet file.
+    """Read columns of a file in a format of `read_examples` but .txt.
 
-    In JSON and Parquet, a column may be a path to a nested field, such as "labels.real-label".
+    In JSON, Parquet and Arrow, a column may be a path to a nested field ("labels.real-label").
 
     Args:
         path: the file.
         columns: the column names.
         on_read: the progress callback of `read_lines`.
-        lists: columns that may hold lists in JSON and Parquet, which are given as such.
+        lists: columns that may hold lists where TSV and CSV do not, which are given as such.
 
     Returns:
         A generator of (place, {column: value}). The place is "line 3", or "example 3" of a
-        JSON or Parquet file, as in error messages.
+        JSON, Parquet or Arrow file, as in error messages.
 
     Raises:
         InputError: if the file is missing, without data, of an unknown format or not UTF-8, a
@@ -140,9 +137,29 @@ def read_columns(path, columns, on_read=None, lists=()):
         raise InputError(f"{path} holds no examples; it needs at least one line of data.")
 
 
+def read_rows(path):
+    """Yield each row of a file with columns, a dict of all that it has.
+
+    Entries of TSV and CSV are texts, those of the other formats as they are.
+
+    Raises:
+        InputError: as in `read_columns`.
+    """
+    path = pathlib.Path(path)
+    if holds_objects(path) and format_of(path) in ARROW:
+        rows = arrow_rows(path, class_names=False)
+    elif holds_objects(path):
+        rows = read_objects(path)
+    else:
+        rows = read_columns(path, read_header(path))
+    return (row for _, row in rows)
+
+
 def read_header(path):
     """Return the column names of a TSV or CSV file, or all field names in another one."""
     path = pathlib.Path(path)
+    if has_columns(path) and format_of(path) in ARROW:
+        return arrow_schema(path).names
     if holds_objects(path):
         return list(dict.fromkeys(name for _, value in read_objects(path) for name in value))
     return _header(_records(path))
@@ -161,16 +178,18 @@ def read_json_data(path):
 
 
 def has_columns(path):
-    """Return whether the name of a `Path` is that of a file with columns."""
-    return path.name.lower().removesuffix(".gz").endswith(TABLES)
+    """Return whether a `Path` is that of a file with columns, by its name, or of a dataset."""
+    return path.name.lower().removesuffix(".gz").endswith(TABLES) or is_saved_dataset(path)
 
 
 def format_of(path):
-    """Return the format of a file by its name, one of `FORMATS`.
+    """Return the format of a file by its name, one of `FORMATS`; ".arrow" of a saved dataset.
 
     Raises:
         InputError: if there is no such file, or its name has another ending.
     """
+    if is_saved_dataset(path):
+        return ".arrow"
     check_file(path)
     suffix = pathlib.Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix not in FORMATS:
@@ -293,8 +312,8 @@ def unknown_label(path, place, label, labels):
 
 
 def holds_objects(path):
-    """Return whether a file is JSON, JSON Lines or Parquet, by its name."""
-    return path.name.lower().removesuffix(".gz").endswith(OBJECTS)
+    """Return whether a file holds rows of objects, by its name, or is a dataset's folder."""
+    return path.name.lower().removesuffix(".gz").endswith(OBJECTS) or is_saved_dataset(path)
 
 
 def _object_rows(path, columns, on_read, lists):
@@ -303,9 +322,9 @@ def _object_rows(path, columns, on_read, lists):
 
 
 def read_objects(path, on_read=None):
-    """Yield (place, object) of a JSON, JSON Lines or Parquet file."""
-    if format_of(path) == ".parquet":
-        yield from _parquet_rows(path, on_read)
+    """Yield (place, object) of a file that `holds_objects`."""
+    if format_of(path) in ARROW:
+        yield from arrow_rows(path, on_read)
         return
     if format_of(path) == ".jsonl":
         values = (
@@ -326,29 +345,6 @@ def read_objects(path, on_read=None):
         if not isinstance(value, dict):
             raise InputError(f"{path}, {place}: must be a JSON object.")
         yield place, value
-
-
-def _parquet_rows(path, on_read):
-    """Yield (place, row) of a Parquet file, which is read in parts."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise InputError(f"{path} needs pyarrow; pip install pyarrow.") from None
-    number, size, source = 0, path.stat().st_size, path
-    try:
-        if path.name.lower().endswith(".gz"):  # whole in memory: a Parquet file begins at its end
-            source = io.BytesIO(gzip.decompress(path.read_bytes()))
-        with pyarrow.parquet.ParquetFile(source) as file:
-            for group in range(file.num_row_groups):  # of all at once, memory holds what was read
-                for part in file.iter_batches(PARQUET_ROWS, [group]):
-                    for row in part.to_pylist():
-                        number += 1
-                        yield f"example {number}", row
-                    if on_read:
-                        on_read(size * number // file.metadata.num_rows)
-    except (pyarrow.ArrowException, OSError, EOFError, zlib.error) as e:
-        raise InputError(f"{path} is no whole Parquet file ({e}).") from None
 
 
 def _field(path, place, value, column, may_be_list):

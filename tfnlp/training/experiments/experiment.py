@@ -6,6 +6,7 @@ import dataclasses
 from tfnlp.checkpoints import save_model
 from tfnlp.training.run.resumable_fit import fit
 from tfnlp.training.run.run_folder import RunFolder
+from tfnlp.training.run.trackers import log_scores
 from tfnlp.training.run.training_config import TrainingConfig
 from tfnlp.utils.formatting import figure_name
 
@@ -84,6 +85,7 @@ class Experiment(abc.ABC):
         self.train()
         figures = self.evaluate()
         self.report(figures)
+        log_scores(self.run, self.config, figures)
         return figures
 
     @abc.abstractmethod

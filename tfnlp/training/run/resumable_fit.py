@@ -12,13 +12,13 @@ from collections.abc import Callable
 
 import keras
 import numpy as np
-import tensorflow as tf
 from absl import logging
 from tqdm import tqdm
 
 from tfnlp.training.run.kept_models import KeptModels
 from tfnlp.training.run.run_folder import BAD_BATCH, RunFolder
 from tfnlp.training.run.step_log import StepLog
+from tfnlp.training.run.trackers import open_trackers
 from tfnlp.training.run.training_config import TrainingConfig
 from tfnlp.training.step.non_finite_steps import all_finite
 from tfnlp.training.step.optimizer import averaged_weights
@@ -119,8 +119,6 @@ def fit(model, batches, config, run, save_model, **options):
                     verbose=0,
                 )
             wait_for_all(strategy)  # the chief has saved
-    if not recorder.finished:
-        raise KeyboardInterrupt
 
 
 @dataclasses.dataclass
@@ -240,27 +238,28 @@ class RunRecorder(keras.callbacks.Callback):
 
     @contextlib.contextmanager
     def running(self):
-        """Show the progress bar, write events, and let SIGINT and SIGTERM stop after a step."""
-        writes = self.run.writes
-        events = str(self.run.path / "events")
-        self.events = (
-            tf.summary.create_file_writer(events) if writes else tf.summary.create_noop_writer()
-        )
+        """Show the progress bar, open trackers, and let SIGINT and SIGTERM stop after a step.
+
+        Raises:
+            KeyboardInterrupt: if one of them did.
+        """
         bar = progress_bar(
             total=self.config.total_steps(len(self.batches)),
             initial=self.step,
             unit="step",
-            disable=not writes,
+            disable=not self.run.writes,
         )
         # Python allows handlers only in the main thread.
         in_main = threading.current_thread() is threading.main_thread()
         numbers = (signal.SIGINT, signal.SIGTERM) if in_main else ()
         previous = {number: signal.signal(number, self._on_signal) for number in numbers}
         try:
-            with bar as self.bar:
+            # Trackers open first, so that they see the interrupt.
+            with open_trackers(self.run, self.config) as self.track, bar as self.bar:
                 yield
+                if not self.finished:
+                    raise KeyboardInterrupt
         finally:
-            self.events.close()
             for number, handler in previous.items():
                 # None: the handler was not set from Python, which cannot restore it.
                 signal.signal(number, signal.SIG_DFL if handler is None else handler)
@@ -315,9 +314,7 @@ class RunRecorder(keras.callbacks.Callback):
         if self.step % self.config.log_steps == 0:
             figures = log.line()
             self.run.log_step(self.step, figures)
-            with self.events.as_default(step=self.step):
-                for key, value in figures.items():
-                    tf.summary.scalar(f"steps/{key}", value)
+            self.track("step", self.step, figures)
         if epoch_ends:
             log.run_clock(False)
 
@@ -352,6 +349,8 @@ class RunRecorder(keras.callbacks.Callback):
         is_best = complete and self.is_best(score)
         if is_best:
             self.progress.best, self.progress.waited = score, 0
+            if score is not None:
+                self.track("epoch", epoch + 1, {"best_epoch": epoch + 1})
         else:
             self.progress.waited += complete
         if is_best or epoch == 0:
@@ -366,14 +365,10 @@ class RunRecorder(keras.callbacks.Callback):
             self.stop_if_asked()
 
     def log(self, logs):
-        """Write the metrics of an epoch to metrics.jsonl, the events and the terminal."""
+        """Write the metrics of an epoch to metrics.jsonl, the trackers and the terminal."""
         epoch = self.progress.epoch
         self.run.log({"epoch": epoch, **logs})
-        with self.events.as_default(step=epoch):
-            for key, value in logs.items():
-                if math.isfinite(value):
-                    tf.summary.scalar(key, value)
-        self.events.flush()
+        self.track("epoch", epoch, logs)
         shown = ", ".join(f"{k} {x:.4f}" for k, x in logs.items() if k != "learning_rate")
         if self.run.writes:
             tqdm.write(f"epoch {epoch}: {shown}")

@@ -45,6 +45,7 @@ RUN_FILES = {
         "n_best.json",
         "*translations.tsv",
         "vectors.*",
+        "tracked.json",
         LOCK,
         BAD_BATCH,
     ),
@@ -69,6 +70,7 @@ class RunFolder:
     | `flags.json` | the flags that decide the result |
     | `metrics.jsonl` | one object for each epoch, and one with a `step` for each line of steps |
     | `events/` | the same for TensorBoard |
+    | `tracked.json` | the runs of MLflow and W&B that have the same |
     | `best/` | the Hugging Face folder of the best epoch; of a pretraining, of the last |
     | `checkpoints/` | Hugging Face folders of earlier steps, `step_2000/` and so on |
     | `state.safetensors` | the last state of the training, to resume from, with its SHA-256 |

@@ -1,15 +1,18 @@
 """Hyperparameters of a training."""
 
 import dataclasses
+import importlib.util
 import math
 
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import InputError, unknown_name
 from tfnlp.utils.settings import Settings, setting
 
 SCHEDULES = ("linear", "cosine", "polynomial", "wsd", "inverse_sqrt", "constant")
 # Schedules that fall until the last step.
 ENDING = SCHEDULES[:4]
 OPTIMIZERS = ("adamw", "lamb", "muon")
+# What figures are logged to; each is the name of its package too.
+TRACKERS = ("tensorboard", "mlflow", "wandb")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +60,10 @@ class TrainingConfig(Settings):
     )
     log_steps: int = setting(
         0, "Steps between lines of loss, rate and speed in metrics.jsonl; 0: epochs alone.", low=0
+    )
+    log_to: tuple[str, ...] = setting(
+        ("tensorboard",),
+        "Where figures are logged beside metrics.jsonl: any of tensorboard, mlflow and wandb.",
     )
     seed: int = setting(0, "Seed of weights, dropout and data order.", low=0)
     schedule: str = setting(
@@ -143,6 +150,12 @@ class TrainingConfig(Settings):
 
     def __post_init__(self):
         super().__post_init__()
+        for name in self.log_to:
+            if name not in TRACKERS:
+                raise unknown_name("log_to", name, TRACKERS)
+            spec = importlib.util.find_spec(name)
+            if spec is None or spec.origin is None:  # or the folder wandb/ of earlier runs
+                raise InputError(f"log_to={name} needs {name}: pip install {name}.")
         if self.end_rate_share and self.schedule not in ENDING:
             raise InputError(
                 f"end_rate_share={self.end_rate_share} has no effect on schedule={self.schedule}, "
