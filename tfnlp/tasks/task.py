@@ -30,6 +30,10 @@ class Task(abc.ABC):
     def initialise_head(self, model, examples):  # noqa: B027
         """Initialise a new model's head from the training examples; by default, do nothing."""
 
+    def batch_model(self, model):
+        """Return the model that reads batches of `encode`; by default, the model itself."""
+        return model
+
     @abc.abstractmethod
     def encode(self, tokenizer, examples, max_length):
         """Encode examples.

@@ -87,7 +87,9 @@ class FineTuning(Experiment):
 
     @functools.cached_property
     def _run_on_dev(self):
-        return evaluator(self.model, self.task, self.batches["dev"].signature())
+        return evaluator(
+            self.task.batch_model(self.model), self.task, self.batches["dev"].signature()
+        )
 
     def measure(self, name):
         outputs, loss = self._run_on_dev(self.batches[name])
@@ -251,7 +253,7 @@ def score_splits(model, task, splits, batches):
     too.
     """
     figures = {"parameters": count_parameters(model)}
-    predict = predictor(model, task.kind.reads)
+    predict = predictor(task.batch_model(model), task.kind.reads)
     task = copy.copy(task)  # what is chosen on dev is this model's, such as a teacher's
     for name, split in batches.items():
         if name == "train":

@@ -138,6 +138,7 @@ class FineTuner(Trainer):
     def __init__(self, model, task, regularizer=None, **kwargs):
         super().__init__(**kwargs)
         self.model = model
+        self.batch_model = task.batch_model(model)
         self.task = task
         self.kind = kind_of_task(task)
         self.regularizer = regularizer
@@ -150,7 +151,7 @@ class FineTuner(Trainer):
     def call(self, inputs, training=None):
         if training and self.regularizer is not None:
             self.regularizer.keep_draws()
-        outputs = self.model(inputs, training=training)
+        outputs = self.batch_model(inputs, training=training)
         return {key: outputs[key] for key in self.kind.reads}
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
