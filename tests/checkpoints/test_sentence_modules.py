@@ -16,8 +16,9 @@ TEXTS = ["a fine film", "the film", "film film film a good fine film"]
 HEADS = {
     "mean": VectorHead(),
     "all": VectorHead(
-        ("first", "last", "max", "mean", "mean_sqrt_length", "weighted_mean"), normalize=False
+        ("first", "max", "mean", "mean_sqrt_length", "weighted_mean", "last"), normalize=False
     ),
+    "ordered": VectorHead(("last", "first")),
     "dense": VectorHead(("first",), (Projection(6), Projection(4, "gelu", False))),
 }
 

@@ -11,6 +11,7 @@ from tfnlp.tasks import SentenceVectors, TextGroups, VectorSettings, read_text_g
 from tfnlp.tasks.retrieval import bm25_scores, retrieval_scores
 from tfnlp.text import LengthBatches
 from tfnlp.training import FineTuner
+from tfnlp.training.experiments.finetuning import warn_of_baseline
 from tfnlp.utils.errors import InputError
 
 GROUPS = TextGroups([("a fine film", "the good film"), ("the a", "a the"), ("film", "fine good")])
@@ -73,6 +74,15 @@ def test_scores_of_a_search():
     assert late["recall_10"] < 1
 
 
+def test_a_model_below_its_baseline_is_told_so(caplog):
+    warn_of_baseline({"dev_ndcg_10": 0.3, "dev_baseline_ndcg_10": 0.4}, "ndcg_10")
+    assert "no better than the baseline's 0.4000" in caplog.text
+    caplog.clear()
+    warn_of_baseline({"dev_ndcg_10": 0.5, "dev_baseline_ndcg_10": 0.4}, "ndcg_10")
+    warn_of_baseline({"dev_spearman": 0.5}, "spearman")
+    assert not caplog.text
+
+
 def test_bm25_finds_rare_words():
     pytest.importorskip("bm25s")
     texts = ["the red house", "the green tree", "the tree and the house", ""]
@@ -101,7 +111,7 @@ def test_wrong_files_are_refused(rows, columns, score, word, tmp_path):
     "settings",
     [
         {"loss": "triplet"},
-        {"loss": "cosine", "num_texts": 3},
+        {"num_texts": 3, "loss": "cosine"},
         {"loss": "cosent", "symmetric": True},
         {"matryoshka_dims": (0,)},
     ],

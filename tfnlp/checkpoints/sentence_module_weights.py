@@ -36,7 +36,10 @@ def write_modules(model, folder, settings):
     """
     head = vector_head(model)
     theirs = {ours: name for name, ours in MODES.items()}
-    modes = sorted((theirs[mode] for mode in head.pooling), key=[*FLAGS].index)
+    modes = [theirs[mode] for mode in head.pooling]
+    pooling = {flag: mode in modes for mode, flag in FLAGS.items()}
+    if modes != sorted(modes, key=[*FLAGS].index):  # an order that versions before 6 lack
+        pooling = {"pooling_mode": modes}
     width = model.output["sequence_output"].shape[-1]
     modules = [
         ("Transformer", "", None),
@@ -45,7 +48,7 @@ def write_modules(model, folder, settings):
             "1_Pooling",
             {
                 "word_embedding_dimension": width,
-                **{flag: mode in modes for mode, flag in FLAGS.items()},
+                **pooling,
                 "include_prompt": True,
             },
         ),

@@ -7,7 +7,7 @@ from tfnlp.functional.masks import MASKED, masked_mean
 
 def first_state(states, padding_mask):
     """Return the states (B, D) of each row's first token."""
-    return states[:, 0]
+    return ops.sum(states[:, :1], axis=1)  # of no token 0
 
 
 def last_state(states, padding_mask):

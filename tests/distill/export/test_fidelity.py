@@ -16,7 +16,8 @@ from distill.runtime.associated_files import read_files
 from tests.distill.conftest import HEADS, INPUTS, SETTINGS, TEXTS
 from tests.distill.expected import keras_outputs
 from tfnlp.checkpoints import load_model
-from tfnlp.models import build_model
+from tfnlp.configs import VectorHead
+from tfnlp.models import build_model, with_vectors
 from tfnlp.pipelines import Inputs, predict_inputs, prediction_task
 from tfnlp.utils.errors import InputError
 

@@ -23,7 +23,7 @@ class SentencePooling(BaseLayer):
         padding_mask: (B, L), 1 at real tokens, which come first.
 
     Returns:
-        (B, M * D) float32, the modes in the order of `modes`. The mean of no token is 0.
+        (B, M * D) float32, the modes in the order of `modes`. That of no token is 0.
 
     Raises:
         ValueError: for an unknown mode.
@@ -38,7 +38,9 @@ class SentencePooling(BaseLayer):
     def call(self, inputs, padding_mask):
         vectors = (POOLINGS[mode](inputs, padding_mask) for mode in self.modes)
         vectors = [ops.cast(vector, "float32") for vector in vectors]
-        return vectors[0] if len(vectors) == 1 else ops.concatenate(vectors, axis=-1)
+        x = vectors[0] if len(vectors) == 1 else ops.concatenate(vectors, axis=-1)
+        length = ops.sum(ops.cast(padding_mask, "float32"), axis=1, keepdims=True)
+        return x * ops.minimum(length, 1)
 
     def compute_mask(self, inputs, previous_mask=None):
         return None  # no positions are left
