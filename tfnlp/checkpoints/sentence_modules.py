@@ -11,6 +11,7 @@ from tfnlp.configs import Projection, VectorHead
 from tfnlp.text.reading.readers import read_json_data
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
+from tfnlp.utils.hub import find_folder
 
 MODULES = "modules.json"
 LENGTHS = "sentence_bert_config.json"
@@ -65,11 +66,12 @@ def has_modules(folder):
 
 
 def read_vector_head(folder):
-    """Return the `VectorHead` of a local folder of sentence-transformers.
+    """Return the `VectorHead` of a folder of sentence-transformers, or its name on the Hub.
 
     Raises:
         InputError: for a module, or a setting of one, that makes another vector.
     """
+    folder = find_folder(folder, FETCHED)
     _, *modules = read_modules(folder)
     kinds = [module.kind for module in modules]
     dense = kinds.count("Dense")

@@ -93,8 +93,9 @@ class SentenceVectors(Task):
         self.prompts = prompts
         self.settings = model_settings
         self.monitor = "spearman" if self.vectors.loss in SCORED else "ndcg_10"
+        self.compares_examples = self.vectors.loss in ("ranking", "cosent")
         self._loss = LOSSES[self.vectors.loss]
-        if self.vectors.loss in ("ranking", "cosent"):
+        if self.compares_examples:
             self._loss = functools.partial(self._loss, scale=self.vectors.scale)
         if self.vectors.symmetric:
             self._loss = functools.partial(self._loss, symmetric=True)

@@ -16,6 +16,7 @@ class Task(abc.ABC):
         settings: a dict of how texts are read, which is stored in the model's folder; or None.
         tuned_settings: the names of those that `tune` chooses on dev.
         monitor: the metric that selects the best epoch, the larger the better.
+        compares_examples: whether its loss is of all examples of a batch together, not their mean.
         calibrated: whether its `calibrate` changes the trained model's head by dev.
     """
 
@@ -25,6 +26,7 @@ class Task(abc.ABC):
     settings = None
     tuned_settings = ()
     monitor = "accuracy"
+    compares_examples = False
     calibrated = False
 
     def initialise_head(self, model, examples):  # noqa: B027
