@@ -7,9 +7,10 @@ tokenizer, the labels and the settings inside. recipes.predict runs it, and dist
 classifier as TextClassifier (MediaPipe does too), a tagger as TokenTagger, an answerer as
 QuestionAnswerer, a regression as SentenceScorer, a chooser as EndingChooser.
 
-    python -m recipes.export_tflite --model_dir=MiniLM-L6 --pooling=mean --output_dir=runs/export
+    python -m recipes.export_tflite --model_dir=all-MiniLM-L6-v2 --output_dir=runs/export
 
-writes a file for sentence vectors, for TextEmbedder of distill.runtime and of MediaPipe.
+with a folder of sentence-transformers, or with --pooling=mean, writes a file for sentence vectors,
+for TextEmbedder of distill.runtime and of MediaPipe.
 
     python -m recipes.export_tflite --model_dir=runs/lm/best --output_dir=runs/export
 
@@ -18,7 +19,6 @@ generate token by token, for TextGenerator or Translator of distill.runtime.
 """
 
 import pathlib
-import re
 
 from absl import flags, logging
 
@@ -27,11 +27,9 @@ from recipes.flags import data_flags, dataclass_flags, model_flags
 from recipes.shell import entry_point
 from recipes.shell.command_line import group, no_effect, read_numbers, refuse_without
 from tfnlp import checkpoints, text
-from tfnlp.tasks.kinds import ANSWERER, CLASSIFIER, TAGGER
-from tfnlp.text.reading.readers import read_json_data
+from tfnlp.tasks.kinds import ANSWERER, CLASSIFIER, EMBEDDER, TAGGER
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable, read_json, write_text
-from tfnlp.utils.hub import find_folder
 
 FLAGS = flags.FLAGS
 model_flags.define_model_flag()
@@ -116,49 +114,25 @@ def refuse_flags_of_others(head):
             raise InputError(f"`{name}` is not for a model with the head {head!r}.")
 
 
-def refuse_other_pooling():
-    """Raise an `InputError` if the folder's modules.json makes other vectors than --pooling."""
-    if not FLAGS.pooling:
-        return
-    folder = find_folder(FLAGS.model_dir, ("config.json", "modules.json", "*_Pooling/config.json"))
-    if not (folder / "modules.json").exists():
-        return
-    modules = read_json_data(folder / "modules.json")
-    if not isinstance(modules, list) or not all(map(is_module, modules)):
+def find_head():
+    """Return the head to load the model with.
+
+    Raises:
+        InputError: if --pooling makes other vectors than a folder of sentence-transformers.
+    """
+    head = checkpoints.read_head(FLAGS.model_dir)
+    if not FLAGS.pooling or head in POOLED_HEADS:
+        return head
+    if head != EMBEDDER.head:
+        return None
+    vectors = checkpoints.read_vector_head(FLAGS.model_dir)
+    if vectors.pooling != (FLAGS.pooling,) or vectors.projections:
+        layers = f" and {len(vectors.projections)} Dense" * bool(vectors.projections)
         raise InputError(
-            f"{folder / 'modules.json'} is no list of modules, each with a type and a path; get "
-            "it anew, or remove it."
+            f"model_dir={FLAGS.model_dir} has the pooling {','.join(vectors.pooling)}{layers}, "
+            f"not pooling={FLAGS.pooling}; leave it out."
         )
-    for module in modules:
-        kind, place = module["type"].rsplit(".", 1)[-1], folder / module["path"] / "config.json"
-        if kind not in ("Transformer", "Pooling", "Normalize"):
-            raise InputError(
-                f"{folder / 'modules.json'} has a module {kind}, which the file would lack; give "
-                "a model whose vectors are a pooling alone, or remove modules.json."
-            )
-        if kind == "Pooling" and place.exists():
-            modes = read_pooling_modes(place)
-            if modes and modes != [{"mean": "mean", "first": "cls"}[FLAGS.pooling]]:
-                raise InputError(
-                    f"{place} has the pooling {', '.join(modes)}, not --pooling={FLAGS.pooling}; "
-                    "give its pooling, or remove the file."
-                )
-
-
-def is_module(module):
-    """Return whether a value of modules.json has the type and the path of a module."""
-    names = ("type", "path")
-    return isinstance(module, dict) and all(isinstance(module.get(name), str) for name in names)
-
-
-def read_pooling_modes(path):
-    """Return the poolings of a file of sentence-transformers, such as ["mean"]; [] without any."""
-    config = read_json(path)
-    modes = config.get("pooling_mode")  # from version 6 on, a name or a list
-    if modes is None:
-        names = [x for x in config if x.startswith("pooling_mode_") and config[x]]
-        modes = [re.sub("^pooling_mode_|_tokens?$", "", name) for name in names]
-    return list(map(str, modes if isinstance(modes, list) else [modes]))
+    return head
 
 
 def main():
@@ -167,13 +141,10 @@ def main():
     check_writable(path)
     if path.exists() and not FLAGS.overwrite:
         raise InputError(f"{path} is there; give `overwrite` to replace it, or another folder.")
-    refuse_other_pooling()
+    head = find_head()
     entry_point.load_tensorflow()
     calibration = FLAGS.calibration_text and sample("calibration").flat_texts()
     tokenizer = text.load_tokenizer(FLAGS.model_dir)
-    head = checkpoints.read_head(FLAGS.model_dir)
-    if FLAGS.pooling and head not in POOLED_HEADS:
-        head = None
     model = checkpoints.load_model(FLAGS.model_dir, head)
     refuse_flags_of_others(model.head)
     if model.head in WRITERS:
@@ -191,6 +162,7 @@ def export_reader(model, path, tokenizer, calibration):
     options = dataclass_flags.read(
         export.Export,
         max_length=FLAGS.max_length or settings.get("max_length", 128),
+        pooling=None if model.head == EMBEDDER.head else FLAGS.pooling,
         calibration_text=calibration,
         check_inputs=check_inputs(),
         credits=dataclass_flags.read(export.Credits),

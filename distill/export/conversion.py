@@ -26,7 +26,7 @@ def convert_text_model(model, kind, options, lengths, tokenize=None):
     Args:
         model: from `tfnlp.models`.
         kind: the `tfnlp.tasks.kinds.Kind` of the model.
-        options: `Export`, with the quantization, `max_length` and pooling.
+        options: `Export`, with the quantization and `max_length`.
         lengths: from `check_lengths`; None is any length.
         tokenize: from `text_input`, for one signature, which takes strings; or None.
 
@@ -40,7 +40,7 @@ def convert_text_model(model, kind, options, lengths, tokenize=None):
         if ids.shape[1] is None:
             inputs = cut(inputs, options.max_length)
         outputs = forward(inputs, training=False)
-        return file_outputs(kind, outputs, inputs["padding_mask"], options.pooling)
+        return file_outputs(kind, outputs)
 
     endpoints = {
         key: (run, [tf.TensorSpec((1, length), "int32", name=name) for name in INPUTS])

@@ -3,6 +3,7 @@
 import dataclasses
 
 from distill.compression.compression_settings import QUANTIZATIONS
+from tfnlp.configs import POOLING_MODES
 from tfnlp.pipelines.inputs import Inputs
 from tfnlp.utils.settings import setting
 
@@ -71,9 +72,9 @@ class Export(FileOptions):
     fixed_only: bool = setting(False, "Leave out the signature for any length.")
     pooling: str | None = setting(
         None,
-        "Return a vector of each text, the mean of its tokens' or the first, not the head's "
-        "output.",
-        choices=("mean", "first"),
+        "Return a vector of each text, of its tokens' states, not the head's output; that of a "
+        "folder of sentence-transformers if not given.",
+        choices=POOLING_MODES,
     )
     tokenizer_in_graph: bool = setting(
         False, "Take strings, not ids; for WordPiece classifiers, with TensorFlow Text."

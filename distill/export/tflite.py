@@ -22,7 +22,8 @@ from distill.export.options import Export
 from distill.export.text_in_graph import check_text_input, text_input
 from distill.runtime import StringClassifier, load_runner
 from distill.runtime.associated_files import LABELS_FILE, SENTENCEPIECE_FILE
-from tfnlp.models import check_vocabulary, num_classes
+from tfnlp.configs import VectorHead
+from tfnlp.models import check_vocabulary, num_classes, with_vectors
 from tfnlp.pipelines.pipeline import thresholds_of
 from tfnlp.quantization.fake_quantization import converting, in_float
 from tfnlp.tasks.kinds import kind_of
@@ -46,7 +47,7 @@ def export_tflite(model, path, tokenizer, labels=None, options=None, task_settin
     - regression, or a chooser, which runs each ending separately: `score`, (1, 1);
     - tagger: `probability`, (1, L, C);
     - answerer: `start_logits` and `end_logits`, (1, L);
-    - with a pooling: `embedding`, (1, D), a vector of length 1.
+    - embedder, or with a pooling: `embedding`, (1, D), a vector of length 1.
 
     The file holds the tokenizer, the labels and the settings as TFLite metadata. Thus
     `distill.runtime` takes raw text, and so do MediaPipe's TextClassifier and TextEmbedder if they
@@ -85,11 +86,11 @@ def export_tflite(model, path, tokenizer, labels=None, options=None, task_settin
     return file.differences()
 
 
-def kind_of_file(model, pooling=None):
+def kind_of_file(model):
     """Return the `Kind` of the file that a model is exported to.
 
     Raises:
-        InputError: if the model cannot be exported, or the pooling is unknown.
+        InputError: if the model cannot be exported.
     """
     if getattr(model, "text_config", None) is None:
         raise InputError(
@@ -97,7 +98,7 @@ def kind_of_file(model, pooling=None):
             f"tfnlp.checkpoints.load_model; this {type(model).__name__} has no text_config, so "
             "build one and set its weights, or give yours to its own `export(path, 'litert')`."
         )
-    kind = kind_of(model, pooling)
+    kind = kind_of(model)
     surplus = sorted(set(model.input) - {"token_ids", "segment_ids", "padding_mask"})
     if surplus:
         raise InputError(
@@ -113,7 +114,9 @@ class _TextFile:
     def __init__(self, model, tokenizer, labels, options, task_settings):
         check_quantization(options.quantization)
         check_calibration(options.quantization, model, options.calibration_text)
-        self.kind = kind_of_file(model, options.pooling)
+        if options.pooling is not None:
+            model = with_vectors(model, VectorHead((options.pooling,)))
+        self.kind = kind_of_file(model)
         positions = model.text_config.max_length or 512
         max_length = positions if options.max_length is None else options.max_length
         check_range(3, positions, max_length=max_length)
@@ -186,7 +189,6 @@ class _TextFile:
             self.tokenizer,
             labels=self.labels or None,
             settings=self.task_settings | {"max_length": self.options.max_length},
-            pooling=self.options.pooling,
         ) as reference:
             check = compare(load(path, num_threads=2), reference, self.options.check_inputs)
         logging.info("%s", describe(self.kind, check))

@@ -179,15 +179,21 @@ def make_model(task, texts):
     if FLAGS.model_dir:
         tokenizer = knowledge.load_entity_tokenizer(FLAGS.model_dir)
         model = checkpoints.load_model(
-            FLAGS.model_dir, task.kind.head, task.num_classes, block_size=FLAGS.block_size
+            FLAGS.model_dir, task.kind.head, task.num_classes, **_build_options()
         )
         return model, tokenizer
     config, tokenizer = _from_scratch(lambda: texts)
-    model = tfnlp.models.build_model(
-        config, task.kind.head, task.num_classes, block_size=FLAGS.block_size
-    )
+    model = tfnlp.models.build_model(config, task.kind.head, task.num_classes, **_build_options())
     start_embeddings(model, tokenizer, texts)
     return model, tokenizer
+
+
+def _build_options():
+    """Return the options of `build_model` that the flags have."""
+    options = {"block_size": FLAGS.block_size}
+    if "pooling" in FLAGS and FLAGS.pooling:
+        options["vectors"] = configs.VectorHead(tuple(FLAGS.pooling))
+    return options
 
 
 def start_embeddings(model, tokenizer, texts):

@@ -6,8 +6,10 @@ from recipes.flags import dataclass_flags
 from recipes.flags.data_flags import define_split_flags, read_splits
 from recipes.shell.command_line import flag_text, group, hide, refuse_beside, refuse_without
 from tfnlp import tasks, text
+from tfnlp.configs import POOLING_MODES
 from tfnlp.tasks import classification, multi_label
 from tfnlp.tasks.answerer_settings import AnswererSettings
+from tfnlp.tasks.vector_settings import SCORED, VectorSettings
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -131,6 +133,38 @@ def define_regression_flags():
     flags.DEFINE_enum(
         "monitor", "pearson", ["pearson", "spearman"], "Score that selects the best epoch."
     )
+
+
+@group("Task")
+def define_embedder_flags():
+    """Define the flags of sentence vectors."""
+    flags.DEFINE_list(
+        "text_columns",
+        ["sentence1", "sentence2"],
+        "Columns of a text, of one like it and, for ranking and triplet, of any unlike it.",
+    )
+    flags.DEFINE_string(
+        "score_column", "score", "Column of the number, with cosine, cosent and contrastive."
+    )
+    dataclass_flags.define(VectorSettings)
+    flags.DEFINE_list(
+        "pooling",
+        None,
+        f"Vector of a text, of its tokens' states, from {', '.join(POOLING_MODES)}; that of a "
+        "folder of sentence-transformers, else mean, if not given.",
+    )
+    for name, use in (("query", "the first texts"), ("document", "the other texts")):
+        flags.DEFINE_string(
+            f"{name}_prompt",
+            None,
+            f"What {use} begin with, such as '{name}: '; that of --model_dir if not given.",
+        )
+
+
+def read_text_groups(settings):
+    """Return the groups of texts as of `read_splits`, for `VectorSettings`."""
+    score = FLAGS.score_column if settings.loss in SCORED else None
+    return read_splits(lambda path: tasks.read_text_groups(path, FLAGS.text_columns, score))
 
 
 def read_questions():

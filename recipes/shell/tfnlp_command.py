@@ -25,6 +25,7 @@ GROUPS = {
         "finetune_tagger",
         "finetune_answerer",
         "finetune_chooser",
+        "finetune_embedder",
     ),
     "Distil it into a small one": (
         "distill_classifier",

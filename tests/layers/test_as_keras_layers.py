@@ -10,6 +10,7 @@ from ai_edge_litert.interpreter import Interpreter
 
 from tests.layers.witnesses import rand
 from tfnlp import layers
+from tfnlp.functional.poolings import POOLINGS
 
 STATES, IDS, MASK = np.zeros((2, 4, 8), "float32"), np.ones((2, 4), "int32"), np.ones((2, 4))
 ENTITIES, IMAGE = np.zeros((2, 4, 6), "float32"), np.zeros((2, 3, 4, 3), "float32")
@@ -76,6 +77,10 @@ CASES = {
     "ScoreAttention": (
         lambda **kw: layers.ScoreAttention("concat", use_bias=True, **kw),
         [STATES, STATES],
+    ),
+    "SentencePooling": (
+        lambda **kw: layers.SentencePooling(tuple(POOLINGS), **kw),
+        [STATES, MASK],
     ),
     "SharedEncoder": (lambda **kw: layers.SharedEncoder(2, 2, 16, **kw), [STATES]),
     "SinusoidalPositionEncoding": (layers.SinusoidalPositionEncoding, [STATES]),

@@ -45,21 +45,20 @@ def test_each_kind_is_run_decoded_and_reported():
         assert kind.link is None or kind.link in LINKS
     classes = tasks.Classification, tasks.Regression, tasks.Tagging
     classes += tasks.QuestionAnswering, tasks.MultipleChoice, tasks.MultiLabelClassification
-    assert {task.kind for task in classes} == {kind for kind in TEXT_KINDS if kind.head}
+    assert {task.kind for task in (*classes, tasks.SentenceVectors)} == {*TEXT_KINDS}
 
 
 @pytest.mark.parametrize(
-    ("head", "classes", "pooled", "kind"),
+    ("head", "classes", "kind"),
     [
-        ("classifier", 2, False, "classifier"),
-        ("classifier", 1, False, "scorer"),
-        ("tagger", 1, False, "tagger"),
-        ("chooser", None, False, "chooser"),
-        ("masked_lm", 9, True, "embedder"),
+        ("classifier", 2, "classifier"),
+        ("classifier", 1, "scorer"),
+        ("tagger", 1, "tagger"),
+        ("chooser", None, "chooser"),
     ],
 )
-def test_a_head_and_its_classes_say_the_kind(head, classes, pooled, kind):
-    assert kind_of_head(head, classes, pooled) is KINDS[kind]
+def test_a_head_and_its_classes_say_the_kind(head, classes, kind):
+    assert kind_of_head(head, classes) is KINDS[kind]
 
 
 @pytest.mark.parametrize("head", [None, "masked_lm"])

@@ -15,3 +15,4 @@ from .model_loading import load_model as load_model
 from .model_loading import read_pooler as read_pooler
 from .model_saving import check_saves as check_saves
 from .model_saving import save_model as save_model
+from .sentence_modules import read_vector_head as read_vector_head

@@ -3,6 +3,7 @@
 from absl import logging
 
 from tfnlp import checkpoints
+from tfnlp.checkpoints import sentence_modules
 from tfnlp.checkpoints.checkpoint_map import MAPS, MULTI_LABEL, read_fields, stored_head
 from tfnlp.checkpoints.tensors import INDEX, OTHER_FORMATS, no_weights
 from tfnlp.configs import MASKED_LMS
@@ -12,7 +13,7 @@ from tfnlp.utils.files import read_json
 from tfnlp.utils.hub import find_folder, is_hub_name
 
 # Files to fetch from the Hub before the weights, whose names they contain.
-FETCHED = ("config.json", INDEX, "task.json", "model.weights.json")
+FETCHED = ("config.json", INDEX, "task.json", "model.weights.json", *sentence_modules.FETCHED)
 # Files to fetch of a keras-hub preset, whose tokenizer has the padding token.
 FETCHED_OF_PRESET = (*FETCHED, "tokenizer.json", f"{ASSETS}/*")
 
@@ -71,8 +72,11 @@ def read_task_settings(folder):
     Returns:
         A dict, such as {"unit": "character"} of a tagger; empty where there are none.
     """
-    by_head = read_json(find_checkpoint(folder) / "config.json").get("task_specific_params")
-    settings = by_head.get(read_head(folder)) if isinstance(by_head, dict) else None
+    folder, head = find_checkpoint(folder), read_head(folder)
+    if head == "embedder":
+        return sentence_modules.read_embedding_settings(folder)
+    by_head = read_json(folder / "config.json").get("task_specific_params")
+    settings = by_head.get(head) if isinstance(by_head, dict) else None
     return settings if isinstance(settings, dict) else {}
 
 
@@ -94,6 +98,8 @@ def read_head(folder):
             f"{folder / 'config.json'}: the model {architecture} is none of {', '.join(heads)}."
         )
     head = heads[architecture]
+    if head is None and sentence_modules.has_modules(folder):
+        return "embedder"
     is_multi_label = read_json(folder / "config.json").get("problem_type") == MULTI_LABEL
     return "multi_label_classifier" if head == "classifier" and is_multi_label else head
 

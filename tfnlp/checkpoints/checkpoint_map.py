@@ -227,9 +227,10 @@ class CheckpointMap:
 def stored_head(head):
     """Return the head whose class and tensors a folder has for a head.
 
-    `transformers` tells a classifier of several labels by the `problem_type` alone.
+    `transformers` tells a classifier of several labels by the `problem_type` alone, and has an
+    embedder's encoder.
     """
-    return "classifier" if head == "multi_label_classifier" else head
+    return {"multi_label_classifier": "classifier", "embedder": None}.get(head, head)
 
 
 def map_of(config):

@@ -15,6 +15,8 @@ from tfnlp.checkpoints.checkpoint_config import (
     read_labels,
 )
 from tfnlp.checkpoints.checkpoint_map import MULTI_LABEL, map_of
+from tfnlp.checkpoints.sentence_module_weights import assign_projections
+from tfnlp.checkpoints.sentence_modules import has_modules, read_vector_head
 from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, untouched, weight_names
 from tfnlp.checkpoints.weight_assignment import HEAD_LAYERS, assign_weights, stored_names
 from tfnlp.configs import CLASS_HEADS, TEXT_CLASS_HEADS
@@ -27,7 +29,7 @@ from tfnlp.utils.files import read_json
 from tfnlp.utils.hub import fetch_weights, fetch_whole, find_folder, is_hub_name
 
 # Heads that fine-tuning adds to an encoder.
-TASK_HEADS = (*CLASS_HEADS, "answerer", "chooser")
+TASK_HEADS = (*CLASS_HEADS, "answerer", "chooser", "embedder")
 
 
 def load_model(folder, head=None, num_classes=None, **options):
@@ -42,7 +44,8 @@ def load_model(folder, head=None, num_classes=None, **options):
             no such head, it starts from fresh weights.
         num_classes: of a new head; as many as the folder's where None.
         options: `hidden_states`, `attention_scores`, `attention_projections`, `memory`, `packed`,
-            `block_size` and `dtype`, as `build_model` takes them.
+            `vectors`, `block_size` and `dtype`, as `build_model` takes them; the `vectors` of a
+            folder of sentence-transformers are its own if not given.
 
     Returns:
         A `TextModel`, see `tfnlp.models.build_model`; one that was saved fake-quantised is so
@@ -61,6 +64,8 @@ def load_model(folder, head=None, num_classes=None, **options):
     stored_classes = _stored_classes(config, family, head, reader) if has_head else None
     if has_head and head in TEXT_CLASS_HEADS:
         _check_labels(folder, head, stored_classes)
+    if head == "embedder" and "vectors" not in options and has_modules(folder):
+        options["vectors"] = read_vector_head(folder)
     num_classes = num_classes or stored_classes
     if head in CLASS_HEADS and not num_classes:
         labels = read_labels(folder) if has_head else None
@@ -81,7 +86,9 @@ def load_model(folder, head=None, num_classes=None, **options):
         )
         has_head = False
     fresh = assign_weights(model, family, reader, has_head)
-    if fresh:
+    if fresh and head == "embedder" and has_modules(folder):
+        assign_projections(model, folder)
+    elif fresh:
         # Fine-tuning starts a new head on an encoder; a head that config.json names is missed.
         is_named = has_head and read_architecture(folder) == family.architecture(head)
         if head in TASK_HEADS and not is_named:

@@ -5,7 +5,14 @@ import pathlib
 
 import numpy as np
 
-from tfnlp.checkpoints.checkpoint_map import MULTI_LABEL, map_of, read_fields, write_fields
+from tfnlp.checkpoints.checkpoint_map import (
+    MULTI_LABEL,
+    map_of,
+    read_fields,
+    stored_head,
+    write_fields,
+)
+from tfnlp.checkpoints.sentence_module_weights import write_modules
 from tfnlp.checkpoints.tensors import WEIGHTS, write_tensors
 from tfnlp.checkpoints.weight_assignment import as_stored
 from tfnlp.configs import CLASS_HEADS
@@ -47,7 +54,7 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, p
         fields |= _label_fields(model, labels)
     if model.head == "multi_label_classifier":
         fields["problem_type"] = MULTI_LABEL
-    if task_settings:
+    if task_settings and model.head != "embedder":
         fields["task_specific_params"] = {model.head: dict(task_settings)}
     if ranges := get_ranges(model):
         fields["activation_ranges"] = ranges
@@ -58,10 +65,12 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, p
             fields |= {"bos_token_id": end, "eos_token_id": end}
     write_tensors(folder / WEIGHTS, tensors)
     write_json(folder / "config.json", fields)
-    if family.generation is not None and model.head is not None:
+    if family.generation is not None and stored_head(model.head) is not None:
         write_json(folder / "generation_config.json", family.generation(config))
     if tokenizer is not None:
         tokenizer.save(folder)
+    if model.head == "embedder":
+        write_modules(model, folder, task_settings or {})
 
 
 def check_saves(model):
@@ -120,7 +129,7 @@ def _tensors(model, family):
     weights = family.weights(model).values()
     for weight in sorted(weights, key=lambda weight: weight.part or (0, 1)):
         value = as_stored(np.asarray(variables[weight.path]), weight, config)
-        prefix = family.prefix if model.head and not weight.head else ""
+        prefix = family.prefix if stored_head(model.head) and not weight.head else ""
         written_twice = weight.untied_name and not config.tie_embeddings
         for name in (weight.name, *([weight.untied_name] if written_twice else ())):
             parts[prefix + name, weight.part_axis].append(value)

@@ -92,7 +92,7 @@ def _match_tensors(model, family, reader, with_head):
                     f"but config.json asks for {shape}."
                 )
             assignments.append((variable, name, weight))
-        elif layer in HEAD_LAYERS:
+        elif layer in HEAD_LAYERS or layer.startswith("projection_"):
             fresh.append(variable)
             if weight and weight.head and layer != PAIR_HEAD:
                 missing.append(weight.name)

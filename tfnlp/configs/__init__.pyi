@@ -33,6 +33,9 @@ from .sizes import SIZES as SIZES
 from .sizes import config_by_name as config_by_name
 from .transformer_config import TransformerConfig as TransformerConfig
 from .transformer_xl_config import TransformerXLConfig as TransformerXLConfig
+from .vector_head import POOLING_MODES as POOLING_MODES
+from .vector_head import Projection as Projection
+from .vector_head import VectorHead as VectorHead
 from .word_model_config import CHANNELS as CHANNELS
 from .word_model_config import BagConfig as BagConfig
 from .word_model_config import TextCnnConfig as TextCnnConfig

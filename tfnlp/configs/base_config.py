@@ -14,6 +14,7 @@ HEADS = {
     "tagger": "one class for each token",
     "answerer": "first and last token of an answer",
     "chooser": "one of several texts",
+    "embedder": "a vector for a text",
     "masked_lm": "the token at each masked position",
     "causal_lm": "the next token",
     "permutation_lm": "tokens at some positions, in any order of the text",
@@ -212,7 +213,7 @@ def check_head(config, head, num_classes=None):
     """Raise an InputError for a head that the family cannot have, or one without classes."""
     heads = [config.language_model]
     if config.language_model != "sequence_to_sequence":
-        heads += [*TEXT_CLASS_HEADS] + ["tagger"] * (not config.whole_texts)
+        heads += ["embedder", *TEXT_CLASS_HEADS] + ["tagger"] * (not config.whole_texts)
         if not config.reads_characters:
             heads += ["answerer"] * (not config.whole_texts) + ["chooser"]
         heads += ["discriminator"] * config.attends

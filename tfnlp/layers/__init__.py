@@ -51,6 +51,7 @@ from tfnlp.layers.outputs.last_state import LastState
 from tfnlp.layers.outputs.mean_pooling import MeanPooling
 from tfnlp.layers.outputs.output_bias import OutputBias
 from tfnlp.layers.outputs.scalar_mix import ScalarMix
+from tfnlp.layers.outputs.sentence_pooling import SentencePooling
 from tfnlp.quantization.fake_quantization import fake_quantize, get_ranges, set_ranges
 
 __all__ = [
@@ -87,6 +88,7 @@ __all__ = [
     "RotaryEmbedding",
     "ScalarMix",
     "ScoreAttention",
+    "SentencePooling",
     "SharedEncoder",
     "SinusoidalPositionEncoding",
     "SplitChoices",

@@ -20,3 +20,6 @@ from .text_model import submodel as submodel
 from .text_model import token_axes as token_axes
 from .vector_start import share_of_tokens as share_of_tokens
 from .vector_start import start_from_vectors as start_from_vectors
+from .vectors import projections as projections
+from .vectors import vector_head as vector_head
+from .vectors import with_vectors as with_vectors

@@ -34,9 +34,9 @@ def build_model(
     Args:
         config: of a family, such as a `BertConfig`.
         head: None for the states alone, or one of `tfnlp.models.HEADS`: "classifier",
-            "multi_label_classifier", "tagger", "answerer", "chooser", "masked_lm", "causal_lm",
-            "permutation_lm", "discriminator", "pretraining"; "bidirectional_lm" of an ELMo;
-            "sequence_to_sequence" of an encoder-decoder.
+            "multi_label_classifier", "tagger", "answerer", "chooser", "embedder", "masked_lm",
+            "causal_lm", "permutation_lm", "discriminator", "pretraining"; "bidirectional_lm" of
+            an ELMo; "sequence_to_sequence" of an encoder-decoder.
         num_classes: C, of a classifier (1 for regression), of several labels too, or a tagger.
         memory: also take the memory of earlier segments, and give the one for the next; of a
             Transformer-XL, an XLNet or a recurrent network, whose memory is its states.
@@ -50,6 +50,8 @@ def build_model(
         name: of the model; the family's if None.
         hidden_states: also output the embeddings and every block's output.
         attention_scores: also output every block's scores before the softmax.
+        vectors: the `tfnlp.configs.VectorHead` of an embedder; the mean of the states, of length
+            1, if not given.
         block_size: tokens that attention looks at together, so that training on long inputs
             takes a fraction of the memory; all tokens if None. Results are the same but for
             rounding and the draws of attention dropout. It is no part of the config: a saved
@@ -69,6 +71,7 @@ def build_model(
         - "classifier", "multi_label_classifier": `logits` (B, C); "tagger": `logits` (B, L, C);
         - "answerer": `start_logits` and `end_logits` (B, L);
         - "chooser": `logits` (B, choices);
+        - "embedder": `embedding` (B, D) float32, the vector of each text;
         - "masked_lm", "causal_lm": `logits` (B, L, V); "permutation_lm": `logits` (B, P, V);
         - "bidirectional_lm": `forward_logits` and `backward_logits` (B, L, V);
         - "discriminator": `logits` (B, L);

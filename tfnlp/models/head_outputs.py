@@ -9,6 +9,7 @@ from tfnlp.configs import BaseConfig
 from tfnlp.layers import SplitChoices
 from tfnlp.models import heads
 from tfnlp.models.shared_parts import BuildOptions
+from tfnlp.models.vectors import text_vector
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +64,11 @@ def _places(text, num_classes):
     return {"start_logits": start, "end_logits": end}
 
 
+def _vector(text, num_classes):
+    mask = text.inputs["padding_mask"]
+    return {"embedding": text_vector(text.options.vectors, text.states, mask)}
+
+
 def _replaced(text, num_classes):
     positions = text.inputs.get("positions")
     return {"logits": heads.discriminate(text.config, text.states, positions)}
@@ -107,6 +113,7 @@ PREDICTIONS = {
     "classifier": _classes,
     "multi_label_classifier": _classes,
     "chooser": _choices,
+    "embedder": _vector,
     "tagger": _tags,
     "answerer": _places,
     "masked_lm": _masked_tokens,

@@ -5,18 +5,20 @@ import dataclasses
 import keras
 from keras import ops
 
+from tfnlp.configs import VectorHead
 from tfnlp.functional.masks import document_numbers, segment_mask
 from tfnlp.layers import EncoderBlock, FastTruncatedNormal, TextEmbedding, update_memory
 
 
 @dataclasses.dataclass(frozen=True)
 class BuildOptions:
-    """Options of `build_model` that do not affect the weights."""
+    """Options of `build_model` beside the config and the head."""
 
     hidden_states: bool = False
     attention_scores: bool = False
     attention_projections: bool = False
     block_size: int | None = None
+    vectors: VectorHead = dataclasses.field(default_factory=VectorHead)
 
     @property
     def block_outputs(self):

@@ -10,11 +10,10 @@ import tensorflow as tf
 
 from tfnlp.checkpoints import load_model, read_head, read_labels, read_task_settings
 from tfnlp.functional.links import LINKS
-from tfnlp.functional.masks import masked_mean
 from tfnlp.knowledge import load_entity_tokenizer
 from tfnlp.models import check_vocabulary, num_classes, reads_choices
 from tfnlp.pipelines.pipeline import pipeline_of
-from tfnlp.tasks.kinds import TASK_HEADS, kind_of, kind_of_head
+from tfnlp.tasks.kinds import EMBEDDER, TASK_HEADS, kind_of, kind_of_head
 from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.run.inference import predictor
 from tfnlp.utils.errors import InputError
@@ -27,8 +26,7 @@ class KerasBackend:
     """Keras model with its tokenizer, as a backend of `tfnlp.pipelines.pipeline`.
 
     Args:
-        model: from `tfnlp.checkpoints.load_model`, with a head, or `sequence_output` for
-            `pooling`.
+        model: from `tfnlp.checkpoints.load_model`, with a head of a task.
         tokenizer: the model's.
         labels: of a classifier or tagger, in order of their ids; LABEL_0, LABEL_1, ... where
             None.
@@ -36,17 +34,14 @@ class KerasBackend:
             the most tokens of an input, is by default the number of the model's positions, at
             most 512.
         batch_size: inputs in a batch; inputs of similar length share a batch.
-        pooling: "mean" of the tokens' states, or the "first" one, for an embedder; or None.
 
     Raises:
-        InputError: if the tokenizer is not the model's, or the pooling is unknown.
+        InputError: if the tokenizer is not the model's.
     """
 
-    def __init__(
-        self, model, tokenizer, labels=None, settings=None, *, batch_size=32, pooling=None
-    ):
+    def __init__(self, model, tokenizer, labels=None, settings=None, *, batch_size=32):
         check_vocabulary(tokenizer, model)
-        self.kind = kind_of(model, pooling)
+        self.kind = kind_of(model)
         self.tokenizer = tokenizer
         self.labels = labels
         if labels is None and self.kind.labelled:
@@ -55,7 +50,6 @@ class KerasBackend:
         positions = model.text_config.max_length or LONGEST
         self.max_length = self.settings.get("max_length", min(positions, LONGEST))
         self.batch_size = batch_size
-        self.pooling = pooling
         self._predict = predictor(model, self.kind.reads)
         self._by_ending = reads_choices(model)
 
@@ -75,27 +69,19 @@ class KerasBackend:
 
     def _as_exported(self, outputs):
         """Convert the model's outputs for one encoding to those of an exported file."""
-        batch = {name: value[None] for name, value in outputs.items()}
-        if self.pooling is not None and not batch["sequence_output"].size:
-            # An empty text without special tokens has the vector 0.
-            batch = {name: np.zeros((1, 1, x.shape[2]), x.dtype) for name, x in batch.items()}
-        outputs = file_outputs(self.kind, batch, pooling=self.pooling)
+        outputs = file_outputs(self.kind, {name: value[None] for name, value in outputs.items()})
         return {name: np.asarray(value[0]) for name, value in outputs.items()}
 
 
-def file_outputs(kind, outputs, padding_mask=None, pooling=None):
+def file_outputs(kind, outputs):
     """Return the outputs of an exported file, {name: values}, from those of a model.
 
     Args:
         kind: the `tfnlp.tasks.kinds.Kind` of the model.
         outputs: {name: values (B, ...)}.
-        padding_mask: (B, L), 0 at padding; None without any.
-        pooling: of `tfnlp.tasks.kinds.POOLINGS`, for vectors of texts, of length 1; or None.
     """
-    if pooling is not None:
-        states = outputs["sequence_output"]
-        x = states[:, 0] if pooling == "first" else masked_mean(states, padding_mask)
-        return {"embedding": tf.math.l2_normalize(x, axis=-1)}
+    if kind == EMBEDDER:  # also of a model whose vectors have other lengths
+        return {"embedding": tf.math.l2_normalize(outputs["embedding"], axis=-1)}
     if "probability" in kind.outputs:
         return {"probability": LINKS[kind.link].probability(outputs["logits"])}
     return dict(zip(kind.outputs, (outputs[name] for name in kind.reads), strict=True))

@@ -409,17 +409,28 @@ class Embedder(Pipeline):
 
     kind = EMBEDDER
 
-    def embed(self, texts, pairs=None):
+    def embed(self, texts, pairs=None, prompt=None):
         """Return the embedding of each text, or pair of texts.
 
         The dot product of two embeddings is their cosine similarity.
 
         Args:
             texts, pairs: as in `Classifier.classify`.
+            prompt: the name of one of the model's `prompts`, which texts begin with, such as
+                "query"; its `default_prompt`, if it has one, where None.
 
         Returns:
             A float32 array (texts, D) with rows of length 1; (0, 0) without texts.
+
+        Raises:
+            InputError: for an unknown prompt.
         """
+        prompt = self.settings.get("default_prompt") if prompt is None else prompt
+        if prompt is not None:
+            prompts = self.settings.get("prompts", {})
+            if prompt not in prompts:
+                raise unknown_name("prompt", prompt, prompts)
+            texts = [prompts[prompt] + text for text in as_texts(texts, "texts")]
         encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
         rows = [outputs["embedding"] for outputs in self.backend.run(encodings)]
         return np.array(rows, "float32") if rows else np.zeros((0, 0), "float32")

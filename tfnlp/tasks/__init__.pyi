@@ -17,9 +17,14 @@ from .reference_scores import scoring_libraries as scoring_libraries
 from .reference_scores import text_scores as text_scores
 from .regression import Regression as Regression
 from .regression import read_scored_pairs as read_scored_pairs
+from .retrieval import retrieval_scores as retrieval_scores
+from .sentence_vectors import SentenceVectors as SentenceVectors
+from .sentence_vectors import TextGroups as TextGroups
+from .sentence_vectors import read_text_groups as read_text_groups
 from .tagging import Tagging as Tagging
 from .tagging import read_tagged as read_tagged
 from .tagging import tag_names as tag_names
 from .task import Task as Task
 from .translation import Translation as Translation
 from .translation_batches import ScheduledSampling as ScheduledSampling
+from .vector_settings import VectorSettings as VectorSettings

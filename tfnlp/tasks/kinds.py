@@ -5,7 +5,7 @@ Needs neither TensorFlow nor Keras, as it is read on devices too.
 
 import dataclasses
 
-from tfnlp.utils.errors import InputError, unknown_name
+from tfnlp.utils.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -118,12 +118,12 @@ ANSWERER = Kind(
 )
 EMBEDDER = Kind(
     "embedder",
-    head=None,
+    head="embedder",
     link=None,
     runner="TextEmbedder",
     description="Embeds a text as a vector; similar texts have a large dot product.",
     outputs={"embedding": "The text as a vector of length 1."},
-    reads=("sequence_output",),
+    reads=("embedding",),
     pairs=False,
     in_mediapipe=True,
 )
@@ -135,8 +135,7 @@ TRANSLATOR = Kind("translator", "sequence_to_sequence", "softmax", "Translator",
 
 # Those that a model of texts is exported to, and a pipeline runs.
 TEXT_KINDS = (CLASSIFIER, MULTI_LABEL_CLASSIFIER, SCORER, CHOOSER, TAGGER, ANSWERER, EMBEDDER)
-TASK_HEADS = tuple(dict.fromkeys(kind.head for kind in TEXT_KINDS if kind.head))
-POOLINGS = ("mean", "first")  # of a text's states, to the vector of an embedder
+TASK_HEADS = tuple(dict.fromkeys(kind.head for kind in TEXT_KINDS))
 KINDS = {kind.name: kind for kind in (*TEXT_KINDS, STRING_CLASSIFIER, GENERATOR, TRANSLATOR)}
 
 
@@ -155,36 +154,26 @@ def kind_of_task(task):
     return kind
 
 
-def kind_of(model, pooling=None):
-    """Return the `Kind` of a model, by its head; of vectors with a `pooling` of its states.
+def kind_of(model):
+    """Return the `Kind` of a model, by its head.
 
     Raises:
-        InputError: if such models give no answers to texts, and for an unknown pooling.
+        InputError: if such models give no answers to texts.
     """
-    if pooling not in (None, *POOLINGS):
-        raise unknown_name("pooling", pooling, POOLINGS)
-    if pooling and model.head in (CHOOSER.head, "permutation_lm"):
-        raise InputError(
-            f"pooling={pooling!r} needs the states of one text, which the head {model.head!r} has "
-            "not; load the model without a head."
-        )
     logits = model.output.get("logits")
-    return kind_of_head(model.head, None if logits is None else logits.shape[-1], bool(pooling))
+    return kind_of_head(model.head, None if logits is None else logits.shape[-1])
 
 
-def kind_of_head(head, num_classes=None, pooled=False):
+def kind_of_head(head, num_classes=None):
     """Return the `Kind` of a model of texts.
 
     Args:
         head: of the model.
         num_classes: the size of its logits; None where it has none.
-        pooled: whether the answers are its pooled states.
 
     Raises:
         InputError: if such models give no answers to texts.
     """
-    if pooled:
-        return EMBEDDER
     if head not in TASK_HEADS:
         raise InputError(
             f"A model with the head {head!r} gives no answers to texts; fine-tune it to one of "

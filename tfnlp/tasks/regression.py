@@ -1,7 +1,6 @@
 """Regression: a number for each text or pair, such as the similarity of two sentences."""
 
 import dataclasses
-import math
 
 import numpy as np
 from scipy import stats
@@ -10,8 +9,7 @@ import tfnlp
 from tfnlp import functional
 from tfnlp.tasks.kinds import SCORER
 from tfnlp.tasks.task import Task
-from tfnlp.text.reading.readers import Examples, as_number, read_columns
-from tfnlp.utils.errors import InputError
+from tfnlp.text.reading.readers import Examples, as_finite_number, read_columns
 
 
 @dataclasses.dataclass
@@ -27,14 +25,7 @@ def read_scored_pairs(path, text_column="sentence1", pair_column="sentence2", co
     """
     texts, pairs, labels = [], [], []
     for place, row in read_columns(path, [c for c in (text_column, pair_column, column) if c]):
-        try:
-            labels.append(as_number(row[column]))
-        except ValueError:
-            labels.append(math.nan)
-        if not math.isfinite(labels[-1]):
-            raise InputError(
-                f"{path}, {place}: {column} {row[column]!r} is not a number; write it as 1.5."
-            )
+        labels.append(as_finite_number(row[column], f"{path}, {place}: {column}"))
         texts.append(row[text_column])
         if pair_column:
             pairs.append(row[pair_column])

@@ -16,6 +16,7 @@ class Task(abc.ABC):
         settings: a dict of how texts are read, which is stored in the model's folder; or None.
         tuned_settings: the names of those that `tune` chooses on dev.
         monitor: the metric that selects the best epoch, the larger the better.
+        compares_examples: whether its loss is of all examples of a batch together, not their mean.
         calibrated: whether its `calibrate` changes the trained model's head by dev.
     """
 
@@ -25,10 +26,15 @@ class Task(abc.ABC):
     settings = None
     tuned_settings = ()
     monitor = "accuracy"
+    compares_examples = False
     calibrated = False
 
     def initialise_head(self, model, examples):  # noqa: B027
         """Initialise a new model's head from the training examples; by default, do nothing."""
+
+    def batch_model(self, model):
+        """Return the model that reads batches of `encode`; by default, the model itself."""
+        return model
 
     @abc.abstractmethod
     def encode(self, tokenizer, examples, max_length):

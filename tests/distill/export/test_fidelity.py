@@ -16,7 +16,8 @@ from distill.runtime.associated_files import read_files
 from tests.distill.conftest import HEADS, INPUTS, SETTINGS, TEXTS
 from tests.distill.expected import keras_outputs
 from tfnlp.checkpoints import load_model
-from tfnlp.models import build_model
+from tfnlp.configs import VectorHead
+from tfnlp.models import build_model, with_vectors
 from tfnlp.pipelines import Inputs, predict_inputs, prediction_task
 from tfnlp.utils.errors import InputError
 
@@ -72,7 +73,8 @@ def test_an_export_stores_its_comparison_with_the_model(
     check = read_files(path)[0]["check"]
     given = load_runner(path).embed(TEXTS)
     settings = {"max_length": 24}
-    with float_reference(model, tokenizer, settings=settings, pooling="mean") as reference:
+    embedder = with_vectors(model, VectorHead())
+    with float_reference(embedder, tokenizer, settings=settings) as reference:
         cosines = (given * reference.embed(TEXTS)).sum(1)
     assert check == {
         "texts": 5,
@@ -98,7 +100,8 @@ def test_the_reference_pools_as_the_file_does(tiny_config, tokenizer):
     keras.utils.set_random_seed(0)
     model = build_model(dataclasses.replace(tiny_config, num_layers=1))
     for pooling, pooled in (("mean", lambda x: x.mean(0)), ("first", lambda x: x[0])):
-        with float_reference(model, tokenizer, pooling=pooling) as reference:
+        embedder = with_vectors(model, VectorHead((pooling,)))
+        with float_reference(embedder, tokenizer) as reference:
             rows = reference.embed(TEXTS)
         for text, row in zip(TEXTS, rows, strict=True):
             outputs = keras_outputs(model, tokenizer.encode([text])[0])

@@ -28,35 +28,26 @@ def with_memory(config):
 
 
 @pytest.mark.parametrize(
-    ("make", "pooling", "message"),
+    ("make", "message"),
     [
         (
             functional_model,
-            None,
             "needs a model of .*build_model .* this Functional has no text_c",
         ),
-        (lambda config: OtherModel(), None, "this OtherModel has no text_config"),
-        (lambda config: keras.Sequential([keras.layers.Dense(2)]), None, "this Sequential has no"),
-        (lambda config: None, None, "this NoneType has no text_config"),
+        (lambda config: OtherModel(), "this OtherModel has no text_config"),
+        (lambda config: keras.Sequential([keras.layers.Dense(2)]), "this Sequential has no"),
+        (lambda config: None, "this NoneType has no text_config"),
         (
             build_model,
-            None,
             r"the head None gives no answers .* give `pooling`",
-        ),
-        (build_model, "last", "^pooling=last is unknown; use one of mean, first"),
-        (
-            lambda config: build_model(config, "chooser"),
-            "mean",
-            "the head 'chooser' has not",
         ),
         (
             lambda _: build_model(ElmoConfig(9, hidden_dim=4, filters=(2,)), "classifier", 2),
-            None,
             "has the inputs characters too, .* reads no entities and no characters",
         ),
-        (with_memory, None, "has the inputs memory too, .* without memory=True"),
+        (with_memory, "has the inputs memory too, .* without memory=True"),
     ],
 )
-def test_models_without_an_export_are_refused(make, pooling, message, tiny_config):
+def test_models_without_an_export_are_refused(make, message, tiny_config):
     with pytest.raises(InputError, match=message):
-        kind_of_file(make(tiny_config), pooling)
+        kind_of_file(make(tiny_config))

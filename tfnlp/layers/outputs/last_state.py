@@ -1,8 +1,8 @@
 """The state of the last real token."""
 
 import keras
-from keras import ops
 
+from tfnlp.functional.poolings import last_state
 from tfnlp.layers.core.base_layer import BaseLayer
 
 
@@ -25,12 +25,7 @@ class LastState(BaseLayer):
             padding_mask = inputs_mask if mask is None else mask
         if padding_mask is None:
             return inputs[:, -1]
-        positions = ops.arange(ops.shape(inputs)[1])  # (L,)
-        mask = ops.cast(padding_mask, positions.dtype)
-        last = ops.max(mask * positions, axis=1, keepdims=True)  # (B, 1)
-        # A product, not a gather along two axes: TFLite has it as a builtin.
-        one_hot = ops.cast(ops.equal(positions[None], last), inputs.dtype)  # (B, L)
-        return ops.squeeze(ops.matmul(one_hot[:, None], inputs), axis=1)
+        return last_state(inputs, padding_mask)
 
     def compute_mask(self, inputs, previous_mask=None):
         return None  # no positions are left

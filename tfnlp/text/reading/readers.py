@@ -241,6 +241,25 @@ def as_number(text):
     return float(text)
 
 
+def as_finite_number(text, place):
+    """Return a text as a finite number.
+
+    Args:
+        text: of a cell.
+        place: file, line and column, for the error message.
+
+    Raises:
+        InputError: if it is not one.
+    """
+    try:
+        number = as_number(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{place} {text!r} is not a number; write it as 1.5.")
+    return number
+
+
 def _label_names(path, labels):
     """Return `sorted_labels` of a file that has one for each text."""
     _check_one_label(path, labels, sorted({label for _, label in labels} - {""}))

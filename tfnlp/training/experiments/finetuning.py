@@ -87,7 +87,9 @@ class FineTuning(Experiment):
 
     @functools.cached_property
     def _run_on_dev(self):
-        return evaluator(self.model, self.task, self.batches["dev"].signature())
+        return evaluator(
+            self.task.batch_model(self.model), self.task, self.batches["dev"].signature()
+        )
 
     def measure(self, name):
         outputs, loss = self._run_on_dev(self.batches[name])
@@ -153,6 +155,7 @@ class FineTuning(Experiment):
         return figures
 
     def report(self, figures):
+        warn_of_baseline(figures, self.task.monitor)
         counts = {name: len(examples) for name, examples in self.data.parts().items()}
         labels, metric = self.task.label_names, self.task.monitor
         write_report(self.run, figures, labels, metric, examples=counts)
@@ -251,7 +254,7 @@ def score_splits(model, task, splits, batches):
     too.
     """
     figures = {"parameters": count_parameters(model)}
-    predict = predictor(model, task.kind.reads)
+    predict = predictor(task.batch_model(model), task.kind.reads)
     task = copy.copy(task)  # what is chosen on dev is this model's, such as a teacher's
     for name, split in batches.items():
         if name == "train":
@@ -277,6 +280,19 @@ def baseline_scores(task, splits):
         if name != "train"
         for key, value in task.baseline(examples).items()
     }
+
+
+def warn_of_baseline(figures, name):
+    """Warn if a score is no better than that of the baseline on dev."""
+    score, baseline = (figures.get(f"dev_{prefix}{name}") for prefix in ("", "baseline_"))
+    if None not in (score, baseline) and score <= baseline:
+        logging.warning(
+            "dev_%s is %.4f, no better than the baseline's %.4f: give more examples or epochs, or "
+            "another learning rate or model.",
+            name,
+            score,
+            baseline,
+        )
 
 
 def compression_figures(compressor, best, run):

@@ -13,6 +13,7 @@ from tfnlp.functional.weighted_losses import (
 )
 from tfnlp.tasks.kinds import kind_of_task
 from tfnlp.training.step.accumulation import accumulated_gradients
+from tfnlp.training.step.cached_gradients import cached_gradients
 from tfnlp.training.step.non_finite_steps import FiniteMean, SkipsNonFiniteSteps
 from tfnlp.training.step.shared_traces import shared_traces
 from tfnlp.training.step.workers import several_workers
@@ -25,6 +26,7 @@ class Trainer(keras.Model):
 
     Attributes:
         accumulation_steps: sequential parts of each batch.
+        accumulate: function from the trainer, a batch and its number of parts to the gradients.
         compressor: layer that constrains the weights, such as a
             `distill.compression.weight_pruning.Pruner`, or None. `before_step(gradients,
             variables)` returns gradients within the constraint, and after each step
@@ -36,6 +38,7 @@ class Trainer(keras.Model):
     """
 
     accumulation_steps = 1
+    accumulate = staticmethod(accumulated_gradients)
     compressor = None
     step_log = None
     part_weights = None
@@ -51,7 +54,7 @@ class Trainer(keras.Model):
     def train_step(self, data):
         """Return the metrics after one step on a replica's share of a batch."""
         if self.accumulation_steps > 1:
-            gradients = accumulated_gradients(self, data, self.accumulation_steps)
+            gradients = self.accumulate(self, data, self.accumulation_steps)
         else:
             x, y, sample_weight = unpack_x_y_sample_weight(data)
             with tf.GradientTape() as tape:
@@ -138,8 +141,11 @@ class FineTuner(Trainer):
     def __init__(self, model, task, regularizer=None, **kwargs):
         super().__init__(**kwargs)
         self.model = model
+        self.batch_model = task.batch_model(model)
         self.task = task
         self.kind = kind_of_task(task)
+        if task.compares_examples:
+            self.accumulate = cached_gradients
         self.regularizer = regularizer
         # Tracked, so that a resumed run draws the same numbers as an uninterrupted one.
         self.regularizer_seed = getattr(regularizer, "seed_generator", None)
@@ -150,7 +156,7 @@ class FineTuner(Trainer):
     def call(self, inputs, training=None):
         if training and self.regularizer is not None:
             self.regularizer.keep_draws()
-        outputs = self.model(inputs, training=training)
+        outputs = self.batch_model(inputs, training=training)
         return {key: outputs[key] for key in self.kind.reads}
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):

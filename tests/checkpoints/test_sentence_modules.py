@@ -1,0 +1,99 @@
+"""Folders of sentence-transformers, from them and to them."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+
+from tfnlp.checkpoints import load_model, read_head, read_task_settings, save_model
+from tfnlp.configs import Projection, VectorHead
+from tfnlp.models import build_model, vector_head
+from tfnlp.pipelines import load_runner
+from tfnlp.utils.errors import InputError
+
+TEXTS = ["a fine film", "the film", "film film film a good fine film"]
+HEADS = {
+    "mean": VectorHead(),
+    "all": VectorHead(
+        ("first", "max", "mean", "mean_sqrt_length", "weighted_mean", "last"), normalize=False
+    ),
+    "ordered": VectorHead(("last", "first")),
+    "dense": VectorHead(("first",), (Projection(6), Projection(4, "gelu", False))),
+}
+
+
+@pytest.fixture
+def saved(one_layer, tokenizer, tmp_path):
+    def save(vectors):
+        keras.utils.set_random_seed(1)
+        model = build_model(one_layer, "embedder", vectors=vectors)
+        settings = {"max_length": 9, "prompts": {"query": "the "}}
+        save_model(model, tmp_path / "model", None, tokenizer, settings)
+        return tmp_path / "model", model
+
+    return save
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_saved_embedder_is_read_back(name, saved):
+    folder, model = saved(HEADS[name])
+    again = load_model(folder, "embedder")
+    assert vector_head(again) == vector_head(model)
+    for a, b in zip(again.weights, model.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert read_head(folder) == "embedder"
+    assert read_task_settings(folder) == {"max_length": 9, "prompts": {"query": "the "}}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_vectors_are_those_of_sentence_transformers_both_ways(name, saved, tmp_path):
+    library = pytest.importorskip("sentence_transformers")
+    folder, _ = saved(HEADS[name])
+    theirs = library.SentenceTransformer(str(folder), device="cpu")
+    assert (theirs.max_seq_length, theirs.prompts["query"]) == (9, "the ")
+    expected = theirs.encode(TEXTS)
+    vectors = load_model(folder, "embedder")(inputs_of(load_runner(folder)))["embedding"]
+    np.testing.assert_allclose(vectors, expected, atol=2e-6)
+    theirs.save(str(tmp_path / "theirs"))
+    again = load_runner(tmp_path / "theirs").embed(TEXTS)
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(again, expected, atol=2e-6)
+
+
+def inputs_of(runner):
+    rows = runner.tokenizer.encode(TEXTS, max_length=9)
+    return rows.padded(range(len(TEXTS)), runner.tokenizer.pad_token_id)
+
+
+@pytest.mark.parametrize(
+    ("place", "change", "word"),
+    [
+        ("modules.json", lambda x: [*x, {"type": "models.LayerNorm", "path": "5"}], "LayerNorm"),
+        ("modules.json", lambda x: x[1:], "begin with a Transformer"),
+        ("modules.json", lambda x: {"0": x}, "no list of modules"),
+        ("1_Pooling/config.json", lambda x: x | {"pooling_mode": "median"}, "median"),
+        ("1_Pooling/config.json", lambda x: x | {"include_prompt": False}, "include_prompt"),
+        ("2_Dense/config.json", lambda x: x | {"use_residual": True}, "residual"),
+        ("2_Dense/config.json", lambda x: x | {"activation_function": "my.Own"}, "Dense"),
+        ("sentence_bert_config.json", lambda x: x | {"do_lower_case": True}, "do_lower_case"),
+    ],
+)
+def test_what_makes_other_vectors_is_named(place, change, word, saved):
+    folder, _ = saved(HEADS["dense"])
+    path = folder / place
+    path.write_text(json.dumps(change(json.loads(path.read_text()))))
+    with pytest.raises(InputError, match=word):
+        load_runner(folder)
+
+
+def test_a_head_of_another_task_starts_on_an_embedder(saved, minilm):
+    folder, model = saved(HEADS["dense"])
+    classifier = load_model(folder, "classifier", 2)
+    name = "embeddings"
+    for a, b in zip(
+        classifier.get_layer(name).weights, model.get_layer(name).weights, strict=True
+    ):
+        np.testing.assert_array_equal(a, b)
+    assert read_head(minilm) == "embedder"
+    assert read_task_settings(minilm) == {"max_length": 256}

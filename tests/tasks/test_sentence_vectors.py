@@ -1,0 +1,176 @@
+"""Training of sentence vectors, and the scores of a search."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+
+from tfnlp.models import build_model
+from tfnlp.tasks import SentenceVectors, TextGroups, VectorSettings, read_text_groups
+from tfnlp.tasks.retrieval import bm25_scores, retrieval_scores
+from tfnlp.text import LengthBatches
+from tfnlp.training import FineTuner
+from tfnlp.training.experiments.finetuning import warn_of_baseline
+from tfnlp.training.step.cached_gradients import cached_gradients
+from tfnlp.utils.errors import InputError
+
+GROUPS = TextGroups([("a fine film", "the good film"), ("the a", "a the"), ("film", "fine good")])
+
+
+def test_a_batch_has_the_vectors_of_each_example(one_layer, tokenizer):
+    task, model = SentenceVectors(), build_model(one_layer, "embedder")
+    encodings, _ = task.encode(tokenizer, GROUPS, 12)
+    (inputs,) = LengthBatches(encodings, 3, pad_token_id=tokenizer.pad_token_id).batch([0, 1, 2])
+    vectors = task.batch_model(model)(inputs)["embedding"]
+    for i, group in enumerate(GROUPS.texts):
+        rows = tokenizer.encode([*group], max_length=12)
+        expected = model(rows.padded([0, 1], tokenizer.pad_token_id))["embedding"]
+        np.testing.assert_allclose(vectors[i], expected, atol=1e-6)
+    with pytest.raises(InputError, match="matryoshka_dims=99"):
+        SentenceVectors(VectorSettings(matryoshka_dims=(99,))).batch_model(model)
+
+
+def test_a_prompt_begins_the_first_texts_and_another_the_others(tokenizer):
+    encodings, _ = SentenceVectors(None, ("the ", "a ")).encode(tokenizer, GROUPS, 12)
+    expected = tokenizer.encode(["the a fine film", "a the good film"], max_length=12)
+    inputs = encodings.padded([0], tokenizer.pad_token_id)
+    (ids,) = inputs["token_ids"]
+    shown = expected.padded([0, 1], tokenizer.pad_token_id)["token_ids"]
+    np.testing.assert_array_equal(ids, shown)
+
+
+@pytest.mark.parametrize("settings", [{}, {"loss": "cosent"}, {"matryoshka_dims": (32, 4)}])
+def test_training_brings_texts_together(settings, one_layer, tokenizer):
+    config = dataclasses.replace(one_layer, dropout=0.0, attention_dropout=0.0)
+    model = build_model(config, "embedder")
+    groups = dataclasses.replace(GROUPS, scores=[1, 0, 0.5] if "loss" in settings else None)
+    task = SentenceVectors(VectorSettings(**settings))
+    encodings, labels = task.encode(tokenizer, groups, 12)
+    batches = LengthBatches(encodings, 3, labels, pad_token_id=tokenizer.pad_token_id)
+    trainer = FineTuner(model, task)
+    trainer.compile(keras.optimizers.Adam(3e-3))
+    inputs, labels = batches.batch([0, 1, 2])
+    losses = [trainer.train_on_batch(inputs, labels) for _ in range(25)]
+    assert losses[-1] < losses[0] / 2
+    outputs = {"embedding": [*np.asarray(task.batch_model(model)(inputs)["embedding"])]}
+    scores = task.score(groups, encodings, outputs)
+    assert scores[task.monitor] == pytest.approx(1)
+    if "matryoshka_dims" in settings:
+        assert scores["ndcg_10_at_4"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("loss", ["ranking", "cosent", "cosine"])
+def test_a_batch_in_parts_is_one_to_the_loss(loss, one_layer, tokenizer):
+    groups = dataclasses.replace(GROUPS, scores=[1, 0, 0.5])
+    task = SentenceVectors(VectorSettings(loss=loss))
+    encodings, labels = task.encode(tokenizer, groups, 12)
+    batches = LengthBatches(encodings, 3, labels, pad_token_id=tokenizer.pad_token_id)
+    config = dataclasses.replace(one_layer, dropout=0.0, attention_dropout=0.0)
+    weights = []
+    for parts in (1, 2):
+        keras.utils.set_random_seed(0)
+        model = build_model(config, "embedder")
+        trainer = FineTuner(model, task)
+        trainer.compile(keras.optimizers.SGD(0.1))
+        trainer.accumulation_steps = parts
+        losses = [trainer.train_on_batch(*batches.batch([0, 1, 2])) for _ in range(3)]
+        weights.append([losses, *map(np.asarray, model.weights)])
+    for whole, by_part in zip(*weights, strict=True):
+        np.testing.assert_allclose(by_part, whole, atol=2e-5)
+
+
+def test_both_passes_of_a_part_drop_the_same(one_layer, tokenizer):
+    """By finite differences: with other dropout, the gradient would be of another function."""
+    model = build_model(dataclasses.replace(one_layer, dropout=0.5), "embedder")
+    task = SentenceVectors()
+    encodings, labels = task.encode(tokenizer, GROUPS, 12)
+    batches = LengthBatches(encodings, 3, labels, pad_token_id=tokenizer.pad_token_id)
+    trainer = FineTuner(model, task)
+    trainer.compile(keras.optimizers.SGD(1.0))
+    data = batches.batch([0, 1, 2])
+    data = {k: keras.ops.convert_to_tensor(x) for k, x in data[0].items()}, data[1]
+    variable = model.get_layer("embeddings").trainable_weights[-1]
+    weights = {id(v) for v in model.weights}
+    seeds = [v for v in model.variables if id(v) not in weights]
+    start = [np.asarray(v) for v in seeds]
+
+    def loss_and_gradient():
+        for seed, value in zip(seeds, start, strict=True):
+            seed.assign(value)
+        trainer.reset_metrics()
+        gradients = cached_gradients(trainer, data, 2)
+        places = [v.path for v in trainer.trainable_weights]
+        loss = float(trainer.get_metrics_result()["loss"])
+        return loss, np.asarray(gradients[places.index(variable.path)])
+
+    _, gradient = loss_and_gradient()
+    value, step = np.asarray(variable), 1e-2 * gradient / np.linalg.norm(gradient)
+    variable.assign(value + step)
+    above, _ = loss_and_gradient()
+    variable.assign(value - step)
+    below, _ = loss_and_gradient()
+    assert above - below == pytest.approx(2 * np.sum(gradient * step), rel=0.05)
+    assert any((np.asarray(v) != x).any() for v, x in zip(seeds, start, strict=True))
+
+
+def test_scores_of_a_search():
+    near = np.array([[0.9, 0.1, 0.5, 0.9], [0.2, 0.1, 0.5, 0.9], [0.3, 0.3, 0.3, 0.3]])
+    scores = retrieval_scores(near, ["a", "b", "c"])
+    # Ranks 1, 3 (of 3 texts), and 3, as no text of equal ones is found before the others.
+    assert scores == {
+        "ndcg_10": pytest.approx(np.mean([1, 1 / 2, 1 / 2])),
+        "mrr_10": pytest.approx(np.mean([1, 1 / 3, 1 / 3])),
+        "recall_1": pytest.approx(1 / 3),
+        "recall_10": 1.0,
+    }
+    assert retrieval_scores([[0.5, 0.1], [0.5, 0.1]], ["a", "a"])["recall_1"] == 1.0
+    late = retrieval_scores(np.eye(12)[::-1] + 2 * (np.arange(12) < 11), [*"abcdefghijkl"])
+    assert late["recall_10"] < 1
+
+
+def test_a_model_below_its_baseline_is_told_so(caplog):
+    warn_of_baseline({"dev_ndcg_10": 0.3, "dev_baseline_ndcg_10": 0.4}, "ndcg_10")
+    assert "no better than the baseline's 0.4000" in caplog.text
+    caplog.clear()
+    warn_of_baseline({"dev_ndcg_10": 0.5, "dev_baseline_ndcg_10": 0.4}, "ndcg_10")
+    warn_of_baseline({"dev_spearman": 0.5}, "spearman")
+    assert not caplog.text
+
+
+def test_bm25_finds_rare_words():
+    pytest.importorskip("bm25s")
+    texts = ["the red house", "the green tree", "the tree and the house", ""]
+    scores = bm25_scores(["Green!", "house"], texts)
+    assert scores.shape == (2, 4) and scores[0].argmax() == 1
+    assert scores[1, 0] > scores[1, 2] > scores[1, 1] == 0  # a longer text counts less
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "score", "word"),
+    [
+        ("a\tb\tnan\n", ["x", "y"], "score", "score 'nan'"),
+        ("a\t \t1\n", ["x", "y"], None, "y is empty"),
+        ("a\tb\t1\n", ["x"], None, "at least 2"),
+        ("a\tb\t1\n", ["x", "z"], None, "z"),
+    ],
+)
+def test_wrong_files_are_refused(rows, columns, score, word, tmp_path):
+    path = tmp_path / "texts.tsv"
+    path.write_text("x\ty\tscore\n" + rows)
+    with pytest.raises(InputError, match=word):
+        read_text_groups(path, columns, score)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"loss": "triplet"},
+        {"num_texts": 3, "loss": "cosine"},
+        {"loss": "cosent", "symmetric": True},
+        {"matryoshka_dims": (0,)},
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(settings):
+    with pytest.raises(InputError, match=next(reversed(settings))):
+        VectorSettings(**settings)

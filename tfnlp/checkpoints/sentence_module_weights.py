@@ -1,0 +1,97 @@
+"""Modules of an embedder, from and to a sentence-transformers folder."""
+
+import numpy as np
+
+from tfnlp.checkpoints.sentence_modules import (
+    ACTIVATIONS,
+    FLAGS,
+    LENGTHS,
+    MODES,
+    MODULES,
+    PROMPTS,
+    read_modules,
+)
+from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, write_tensors
+from tfnlp.models import projections, vector_head
+from tfnlp.utils.files import write_json
+
+
+def assign_projections(model, folder):
+    """Copy the weights of a local folder's Dense modules into an embedder's layers."""
+    modules = [module for module in read_modules(folder) if module.kind == "Dense"]
+    for layer, module in zip(projections(model), modules, strict=True):
+        reader = TensorReader(module.folder)
+        layer.kernel.assign(reader.read("linear.weight").T)
+        if layer.use_bias:
+            layer.bias.assign(reader.read("linear.bias"))
+
+
+def write_modules(model, folder, settings):
+    """Write an embedder's modules beside its encoder, as sentence-transformers reads them.
+
+    Args:
+        model: with the head "embedder".
+        folder: of the encoder.
+        settings: as of `read_embedding_settings`.
+    """
+    head = vector_head(model)
+    theirs = {ours: name for name, ours in MODES.items()}
+    modes = [theirs[mode] for mode in head.pooling]
+    pooling = {flag: mode in modes for mode, flag in FLAGS.items()}
+    if modes != sorted(modes, key=[*FLAGS].index):  # an order that versions before 6 lack
+        pooling = {"pooling_mode": modes}
+    width = model.output["sequence_output"].shape[-1]
+    modules = [
+        ("Transformer", "", None),
+        (
+            "Pooling",
+            "1_Pooling",
+            {
+                "word_embedding_dimension": width,
+                **pooling,
+                "include_prompt": True,
+            },
+        ),
+    ]
+    names = {ours: name for name, ours in ACTIVATIONS.items()}
+    for layer, projection in zip(projections(model), head.projections, strict=True):
+        place = f"{len(modules)}_Dense"
+        modules.append(
+            (
+                "Dense",
+                place,
+                {
+                    "in_features": layer.kernel.shape[0],
+                    "out_features": projection.units,
+                    "bias": projection.use_bias,
+                    "activation_function": names[projection.activation],
+                },
+            )
+        )
+        (folder / place).mkdir(exist_ok=True)
+        tensors = {"linear.weight": np.ascontiguousarray(np.asarray(layer.kernel).T)}
+        if layer.use_bias:
+            tensors["linear.bias"] = np.asarray(layer.bias)
+        write_tensors(folder / place / WEIGHTS, tensors)
+    if head.normalize:
+        modules.append(("Normalize", f"{len(modules)}_Normalize", {}))
+    for _, place, values in modules[1:]:
+        (folder / place).mkdir(exist_ok=True)
+        write_json(folder / place / "config.json", values)
+    write_json(
+        folder / LENGTHS, {"max_seq_length": settings.get("max_length"), "do_lower_case": False}
+    )
+    write_json(
+        folder / PROMPTS,
+        {
+            "prompts": settings.get("prompts", {}),
+            "default_prompt_name": settings.get("default_prompt"),
+            "similarity_fn_name": "cosine",
+        },
+    )
+    # Last, so that a folder with this file has all of them.
+    entries = [
+        {"idx": i, "name": str(i), "path": place, "type": f"sentence_transformers.models.{kind}"}
+        for i, (kind, place, _) in enumerate(modules)
+    ]
+    write_json(folder / MODULES, entries)

@@ -1,0 +1,164 @@
+"""Modules of a sentence-transformers folder: how states become the vector of a text.
+
+Beside the encoder, such a folder has modules.json, a folder with the settings and weights of each
+further module, sentence_bert_config.json and config_sentence_transformers.json. Needs no Keras.
+"""
+
+import dataclasses
+import pathlib
+
+from tfnlp.configs import Projection, VectorHead
+from tfnlp.text.reading.readers import read_json_data
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import read_json
+from tfnlp.utils.hub import find_folder
+
+MODULES = "modules.json"
+LENGTHS = "sentence_bert_config.json"
+PROMPTS = "config_sentence_transformers.json"
+# Files to fetch from the Hub.
+FETCHED = (MODULES, LENGTHS, PROMPTS, "*_Pooling/config.json", "*_Dense/*")
+# Their name of a pooling: ours. They join the vectors of several in this order.
+MODES = {
+    "cls": "first",
+    "max": "max",
+    "mean": "mean",
+    "mean_sqrt_len_tokens": "mean_sqrt_length",
+    "weightedmean": "weighted_mean",
+    "lasttoken": "last",
+}
+# Before version 6 a module's settings have a flag for each.
+FLAGS = {
+    "cls": "pooling_mode_cls_token",
+    "max": "pooling_mode_max_tokens",
+    "mean": "pooling_mode_mean_tokens",
+    "mean_sqrt_len_tokens": "pooling_mode_mean_sqrt_len_tokens",
+    "weightedmean": "pooling_mode_weightedmean_tokens",
+    "lasttoken": "pooling_mode_lasttoken",
+}
+# The class of torch of an activation: Keras' name.
+ACTIVATIONS = {
+    "torch.nn.modules.activation.Tanh": "tanh",
+    "torch.nn.modules.activation.ReLU": "relu",
+    "torch.nn.modules.activation.GELU": "gelu",
+    "torch.nn.modules.activation.SiLU": "silu",
+    "torch.nn.modules.activation.Sigmoid": "sigmoid",
+    "torch.nn.modules.linear.Identity": "linear",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Module:
+    """Entry of modules.json: the last word of its class, and its folder."""
+
+    kind: str
+    folder: pathlib.Path
+
+    def settings(self):
+        """Return its settings; none where it has no file of them."""
+        path = self.folder / "config.json"
+        return read_json(path) if path.exists() else {}
+
+
+def has_modules(folder):
+    """Return whether a local folder is one of sentence-transformers."""
+    return (pathlib.Path(folder) / MODULES).exists()
+
+
+def read_vector_head(folder):
+    """Return the `VectorHead` of a folder of sentence-transformers, or its name on the Hub.
+
+    Raises:
+        InputError: for a module, or a setting of one, that makes another vector.
+    """
+    folder = find_folder(folder, FETCHED)
+    _, *modules = read_modules(folder)
+    kinds = [module.kind for module in modules]
+    dense = kinds.count("Dense")
+    if kinds != ["Pooling"] + ["Dense"] * dense + ["Normalize"] * (kinds[-1:] == ["Normalize"]):
+        raise InputError(
+            f"{folder / MODULES} has the modules {', '.join(kinds) or 'none'} after the encoder; "
+            "a vector is made by Pooling, then any Dense, then Normalize or not."
+        )
+    pooling, *others = modules
+    layers = [_read_projection(module) for module in others if module.kind == "Dense"]
+    return VectorHead(_read_pooling(pooling), tuple(layers), kinds[-1] == "Normalize")
+
+
+def read_embedding_settings(folder):
+    """Return {"max_length", "prompts", "default_prompt"} of a local folder, those that it has.
+
+    `max_length` is in tokens; `prompts` are beginnings of texts by name.
+    """
+    path, settings = pathlib.Path(folder) / LENGTHS, {}
+    if path.exists() and read_json(path).get("do_lower_case"):
+        raise InputError(
+            f"{path}: do_lower_case=true changes texts before the tokenizer; let the tokenizer do "
+            "it, by its own do_lower_case, and set it to false here."
+        )
+    for name, fields in (
+        (LENGTHS, {"max_seq_length": "max_length"}),
+        (PROMPTS, {"prompts": "prompts", "default_prompt_name": "default_prompt"}),
+    ):
+        path = pathlib.Path(folder) / name
+        values = read_json(path) if path.exists() else {}
+        settings |= {ours: values[key] for key, ours in fields.items() if values.get(key)}
+    return settings
+
+
+def read_modules(folder):
+    """Return the `Module`s of a folder, the encoder first."""
+    path = pathlib.Path(folder) / MODULES
+    entries = read_json_data(path)
+    if not isinstance(entries, list) or not all(map(_is_module, entries)):
+        raise InputError(
+            f"{path} is no list of modules, each with a type and a path; get it anew."
+        )
+    modules = [
+        Module(entry["type"].rsplit(".", 1)[-1], path.parent / entry["path"]) for entry in entries
+    ]
+    if not modules or modules[0].kind != "Transformer" or modules[0].folder != path.parent:
+        raise InputError(
+            f"{path} does not begin with a Transformer in the folder itself; give one that does, "
+            "as sentence-transformers has saved them since its version 2."
+        )
+    return modules
+
+
+def _is_module(entry):
+    names = ("type", "path")
+    return isinstance(entry, dict) and all(isinstance(entry.get(name), str) for name in names)
+
+
+def _read_pooling(module):
+    settings, path = module.settings(), module.folder / "config.json"
+    names = settings.get("pooling_mode")
+    if names is None:
+        names = [name for name, flag in FLAGS.items() if settings.get(flag)] or ["mean"]
+    names = [names] if isinstance(names, str) else names
+    if not isinstance(names, list) or not {*names} <= {*MODES}:
+        raise InputError(f"{path}: pooling_mode={names!r} must be of {', '.join(MODES)}.")
+    if settings.get("include_prompt") is False:
+        raise InputError(
+            f"{path}: include_prompt=false leaves a prompt's tokens out of the mean, which is not "
+            "supported; give a model that includes them."
+        )
+    return tuple(MODES[name] for name in names)
+
+
+def _read_projection(module):
+    settings, path = module.settings(), module.folder / "config.json"
+    activation = settings.get("activation_function", "torch.nn.modules.activation.Tanh")
+    places = {settings.get(name) for name in ("module_input_name", "module_output_name")}
+    if (
+        activation not in ACTIVATIONS
+        or settings.get("use_residual")
+        or not places <= {None, "sentence_embedding"}
+    ):
+        raise InputError(
+            f"{path}: only a Dense of the sentence embedding, without a residual and with one of "
+            f"{', '.join(ACTIVATIONS)}, is supported."
+        )
+    return Projection(
+        settings["out_features"], ACTIVATIONS[activation], settings.get("bias", True)
+    )

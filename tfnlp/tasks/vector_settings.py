@@ -1,0 +1,47 @@
+"""Settings of the training of sentence vectors, without Keras."""
+
+import dataclasses
+
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import setting
+
+# Losses of pairs with a number each.
+SCORED = ("cosine", "cosent", "contrastive")
+
+
+@dataclasses.dataclass(frozen=True)
+class VectorSettings:
+    """Loss of `tfnlp.tasks.SentenceVectors`.
+
+    Args:
+        num_texts: the texts of an example: 2, or more with texts unlike the first.
+
+    Raises:
+        InputError: for a number of texts or settings that the loss does not take.
+    """
+
+    loss: str = setting(
+        "ranking",
+        "ranking: each text finds its own second one among those of the batch, and no third; "
+        "triplet: it is nearer to the second than to the third; cosine, cosent, contrastive: "
+        "pairs with a score from -1 to 1, of any scale, and of 0 or 1.",
+        choices=("ranking", "triplet", *SCORED),
+    )
+    scale: float = setting(20.0, "Factor of cosines in ranking and cosent.", low=0.01)
+    symmetric: bool = setting(False, "In ranking, let second texts find the first ones too.")
+    matryoshka_dims: tuple[int, ...] = setting(
+        (), "Widths at which the first entries of a vector are to be vectors too, such as 64,128."
+    )
+    num_texts: int = 2
+
+    def __post_init__(self):
+        right = {"ranking": self.num_texts >= 2, "triplet": self.num_texts == 3}
+        if not right.get(self.loss, self.num_texts == 2):
+            raise InputError(
+                f"loss={self.loss} does not take {self.num_texts} text_columns; ranking takes 2 "
+                "or more, triplet 3, the others 2."
+            )
+        if self.symmetric and self.loss != "ranking":
+            raise InputError(f"symmetric has no effect with loss={self.loss}; leave it out.")
+        if any(dim < 1 for dim in self.matryoshka_dims):
+            raise InputError(f"matryoshka_dims={self.matryoshka_dims} must be at least 1 each.")

@@ -1,0 +1,77 @@
+"""Gradient accumulation for losses that compare the examples of a batch with each other."""
+
+import keras
+import tensorflow as tf
+from keras.src.trainers.data_adapters.data_adapter_utils import unpack_x_y_sample_weight
+
+
+def cached_gradients(model, data, parts):
+    """Return a batch's gradients, with the activations of only one part in memory at a time.
+
+    Gao et al. 2021, 'Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup',
+    section 3.2: a first pass computes all outputs, from which the loss and its gradient by them
+    follow; a second one takes each part's outputs again, with the same dropout, and passes that
+    gradient on.
+
+    Args:
+        model: a compiled `FineTuner` of a task with one output.
+        data: a replica's batch; the first axis of each tensor is that of the examples.
+        parts: number of parts; the examples are divided as evenly as possible.
+
+    Returns:
+        A list with an entry per trainable weight, None where the loss does not depend on it. The
+        metrics are updated.
+    """
+    x, y, sample_weight = unpack_x_y_sample_weight(data)
+    rows = tf.shape(tf.nest.flatten(x)[0])[0]
+    weights = {id(weight) for weight in model.model.weights}
+    seeds = [v for v in model.model.variables if id(v) not in weights]
+    first = [v.value + 0 for v in seeds]
+
+    def cut(value, number):
+        return value[rows * number // parts : rows * (number + 1) // parts]
+
+    def run(number):
+        # Dropout of the part's own; assignments, such as to seeds, are discarded.
+        draws = [value + tf.cast([number, 0], value.dtype) for value in first]
+        with keras.StatelessScope(zip(seeds, draws, strict=True)):
+            return model({k: cut(v, number) for k, v in x.items()}, training=True)[name]
+
+    (name,) = model.kind.reads
+
+    shape = model.batch_model.output[name].shape
+
+    def keep(number, outputs):
+        return number + 1, outputs.write(number, run(number))
+
+    outputs = tf.TensorArray("float32", parts, infer_shape=False, element_shape=shape)
+    _, outputs = tf.while_loop(
+        lambda number, _: number < parts, keep, (0, outputs), parallel_iterations=1
+    )
+    y_pred = {name: outputs.concat()}
+    with tf.GradientTape() as tape:
+        tape.watch(y_pred)
+        loss = model.compute_loss(x, y, y_pred, sample_weight, training=True)
+        scaled = model.optimizer.scale_loss(loss)
+    by_output = tape.gradient(scaled, y_pred[name])
+    model.update_metrics(x, y, y_pred, sample_weight, loss)
+    variables, missing = model.trainable_weights, set()
+
+    def add(number, gradients):
+        with tf.GradientTape() as tape:
+            output = run(number)
+        new = tape.gradient(output, variables, output_gradients=cut(by_output, number))
+        missing.update(i for i, g in enumerate(new) if g is None)
+        sums = [
+            old if g is None else old + tf.cast(tf.convert_to_tensor(g), old.dtype)
+            for old, g in zip(gradients, new, strict=True)
+        ]
+        return number + 1, sums
+
+    start = [tf.zeros(v.shape, v.dtype) for v in variables]
+    _, gradients = tf.while_loop(
+        lambda number, *_: number < parts, add, (0, start), parallel_iterations=1
+    )
+    for seed, value in zip(seeds, first, strict=True):
+        seed.assign(value + tf.cast([parts, 0], value.dtype))
+    return [None if i in missing else g for i, g in enumerate(gradients)]
