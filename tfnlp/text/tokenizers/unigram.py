@@ -11,12 +11,12 @@ from tfnlp.text.reading.lines import check_file
 from tfnlp.text.reading.text_arguments import as_texts
 from tfnlp.text.tokenizers.special_tokens import SPECIAL_TOKENS
 from tfnlp.text.tokenizers.tokenizer import Tokenizer
-from tfnlp.text.tokenizers.tokenizer_files import read_engine
+from tfnlp.text.tokenizers.tokenizer_files import read_engine, read_settings
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import as_json
 
-# The class in tokenizer_config.json of those that their tokenizer.json alone describes.
-BY_FILE_CLASS = "PreTrainedTokenizerFast"
+# Classes, without "Fast", of tokenizers that their tokenizer.json alone describes.
+BY_FILE = ("PreTrainedTokenizer", "TokenizersBackend")
 # Pieces that XLM-R's SentencePiece model has before the others.
 FIRST_PIECES = ["<unk>", "<s>", "</s>"]
 # The sections of tokenizer.json on what becomes of a text before it is split into pieces.
@@ -40,8 +40,8 @@ class UnigramTokenizer(Tokenizer):
             special-token template and the normalisation, which is `character_map` alone for Marian
             and XLM-R.
         lowercase: whether to lowercase; the family's default where None.
-        keep_accents: whether ALBERT keeps accents. Stripping them decomposes Hangul syllables, and
-            the pieces are then learned from the decomposed text.
+        keep_accents: whether ALBERT keeps accents; XLNet does by `rules` alone, as its class in
+            `transformers` never does. Stripping them decomposes Hangul syllables.
         character_map: SentencePiece's compiled normalisation, bytes; or None.
         rules: `normalizer` and `pre_tokenizer` of a tokenizer.json, a dict of JSON content; those
             of the family where None.
@@ -70,9 +70,10 @@ class UnigramTokenizer(Tokenizer):
         names, tokens = [piece for piece, _ in self.pieces], self.special_tokens.tokens
         self.special_tokens.check_in(names)
         model = models.Unigram(self.pieces, unk_id=names.index(tokens["unk_token"]))
-        usual = _rules_of_family(family, self.lowercase, keep_accents, character_map)
+        kept = keep_accents and family != "xlnet"
+        usual = _rules_of_family(family, self.lowercase, kept, character_map)
         read = usual if rules is None else _read_rules(rules)
-        self.rules = None if _as_content(read) == _as_content(usual) else rules
+        self.rules = None if _steps_of_rules(read) == _steps_of_rules(usual) else rules
         engine = _engine(model, read)
         engine.decoder = decoders.Metaspace()
         if family == "marian":
@@ -105,13 +106,15 @@ class UnigramTokenizer(Tokenizer):
         if "Precompiled" in steps:
             map_of_file = steps["Precompiled"]["precompiled_charsmap"]
             arguments["character_map"] = base64.b64decode(map_of_file)
-        if family == "xlm-roberta":
+        if family == "xlm-roberta" or _read_by_file(folder):
             arguments["rules"] = {name: content.get(name) for name in RULES}
         return arguments, settings
 
     def settings(self):
         # `transformers` builds the family's class with the family's rules, whatever the file has.
-        own_rules = {"tokenizer_class": BY_FILE_CLASS} if self.rules else {}
+        own_rules = {"tokenizer_class": f"{BY_FILE[0]}Fast"} if self.rules else {}
+        if self.rules and self.family == "xlnet":
+            own_rules["padding_side"] = "left"  # as in its class: the last token is [CLS]
         return super().settings() | own_rules
 
     def files(self):
@@ -123,20 +126,22 @@ class UnigramTokenizer(Tokenizer):
         return {"source.spm": model, "target.spm": model, "vocab.json": ids}
 
 
-def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_accents=True):
+def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_accents=None):
     """Train unigram pieces on texts.
 
     Args:
         texts: a list of strings.
         vocabulary_size: the maximum number of pieces, including special tokens.
         family, lowercase: as in `UnigramTokenizer`.
-        keep_accents: whether ALBERT keeps accents (XLNet never does).
+        keep_accents: whether ALBERT or XLNet keeps accents, and Hangul syllables whole, which are
+            split into letters (jamo) otherwise; where None, ALBERT does.
 
     Returns:
         A `UnigramTokenizer`.
     """
     tokens = SPECIAL_TOKENS[family].tokens
     lowercase = family == "albert" if lowercase is None else lowercase
+    keep_accents = family == "albert" if keep_accents is None else keep_accents
     character_map = None
     if family in ("marian", "xlm-roberta"):
         character_map = _compiled_normalization("nmt_nfkc_cf" if lowercase else "nmt_nfkc")
@@ -162,7 +167,12 @@ def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_
     pieces = [(piece, round(score, 6)) for piece, score in learned]
     if family == "xlm-roberta":  # whose mask is behind the pieces
         pieces.sort(key=lambda piece: piece[0] == tokens["mask_token"])
-    return UnigramTokenizer(pieces, family, lowercase, keep_accents, character_map)
+    rules = _content_of_rules(rules)
+    return UnigramTokenizer(pieces, family, lowercase, keep_accents, character_map, rules)
+
+
+def _read_by_file(folder):
+    return str(read_settings(folder).get("tokenizer_class")).removesuffix("Fast") in BY_FILE
 
 
 def _engine(model, rules):
@@ -188,7 +198,7 @@ def _rules_of_family(family, lowercase, keep_accents, character_map):
     if family in ("albert", "xlnet"):
         last = [*([normalizers.Lowercase()] if lowercase else []), *steps]
         steps = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
-        if not keep_accents or family == "xlnet":
+        if not keep_accents:
             steps += [normalizers.NFKD(), normalizers.StripAccents()]
         steps += last
     return normalizers.Sequence(steps), spaces
@@ -207,10 +217,14 @@ def _read_rules(rules):
     return engine.normalizer, engine.pre_tokenizer
 
 
-def _as_content(rules):
-    """Return the steps of a normaliser and of a pre-tokenizer as JSON content."""
+def _content_of_rules(rules):
+    """Return a normaliser and a pre-tokenizer as a dict of JSON content."""
     content = json.loads(_engine(models.WordLevel(), rules).to_str())
-    return [_steps(content[name]) for name in RULES]
+    return {name: content[name] for name in RULES}
+
+
+def _steps_of_rules(rules):
+    return [_steps(part) for part in _content_of_rules(rules).values()]
 
 
 def _steps(part):
