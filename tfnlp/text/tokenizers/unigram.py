@@ -87,10 +87,18 @@ class UnigramTokenizer(Tokenizer):
     def _read(cls, folder, family):
         path = folder / MODEL_FILES[family]
         if path.exists() and not (folder / "tokenizer.json").exists():
-            pieces, character_map = read_sentencepiece(path)
+            pieces, character_map, symbols = read_sentencepiece(path)
             if family == "xlm-roberta":
                 pieces = _with_ids_of_fairseq(pieces, path)
-            return {"pieces": pieces, "family": family, "character_map": character_map}, {}
+            arguments = {"pieces": pieces, "family": family, "character_map": character_map}
+            symbols = set(symbols) - {*SPECIAL_TOKENS[family].tokens.values()}
+            _check_symbols(symbols, family, path)
+            options = cls._options(read_settings(folder))
+            lowercase = options.get("lowercase", family == "albert")
+            kept = options.get("keep_accents", False) and family != "xlnet"
+            rules = _rules_of_family(family, lowercase, kept, character_map)
+            rules = _content_of_rules(_sparing(symbols, rules, character_map))
+            return arguments | {"rules": rules}, {}
         content = read_engine(folder, "Unigram")
         pieces = [tuple(piece) for piece in content["model"]["vocab"]]
         # Special tokens, such as DeBERTa's [MASK], may follow the pieces.
@@ -217,6 +225,31 @@ def _read_rules(rules):
     return engine.normalizer, engine.pre_tokenizer
 
 
+def _sparing(symbols, rules, character_map):
+    """Return rules whose normaliser leaves symbols as they are."""
+    strictest, _ = _rules_of_family("albert", True, False, character_map)
+    # A space is "▁" before pieces are looked up, in SentencePiece too.
+    changed = sorted(s for s in symbols if " " not in s and strictest.normalize_str(s) != s)
+    if not changed:
+        return rules
+    # While a text is normalised, characters for private use stand for them; long ones first.
+    marks = [(s, chr(0xF0000 + i)) for i, s in enumerate(sorted(changed, key=len, reverse=True))]
+    before = [normalizers.Replace(symbol, mark) for symbol, mark in marks]
+    after = [normalizers.Replace(mark, symbol) for symbol, mark in marks]
+    normalizer, spaces = rules
+    return normalizers.Sequence([*before, normalizer, *after]), spaces
+
+
+def _check_symbols(symbols, family, path):
+    """Raise an `InputError` for white space as a symbol, which most families split texts at."""
+    for symbol in sorted(symbols):
+        if family != "deberta-v2" and any(c.isspace() for c in symbol.replace(" ", "")):
+            raise InputError(
+                f"{path} has the user-defined piece {symbol!r}, but {family} splits texts at "
+                "white space; give a tokenizer without it."
+            )
+
+
 def _content_of_rules(rules):
     """Return a normaliser and a pre-tokenizer as a dict of JSON content."""
     content = json.loads(_engine(models.WordLevel(), rules).to_str())
@@ -260,7 +293,12 @@ def sentencepiece_package():
 
 
 def read_sentencepiece(path):
-    """Read the pieces of a SentencePiece model and its compiled normalisation, or None.
+    """Read a SentencePiece unigram model.
+
+    Returns:
+        The pieces with their scores, the compiled normalisation or None, and the user-defined
+        pieces. The scores of these are those that SentencePiece gives them, by which they are
+        kept whole (`unigram_model.cc`).
 
     Raises:
         InputError: if the file is missing or broken, or not a unigram model.
@@ -286,8 +324,13 @@ def read_sentencepiece(path):
                     f"{path} was trained with {name}={not value}, which tfnlp does not read; give "
                     "a tokenizer without it."
                 )
-    pieces = [(piece.piece, piece.score) for piece in model.pieces]
-    return pieces, model.normalizer_spec.precompiled_charsmap or None
+    kinds = model.SentencePiece
+    best = max((p.score for p in model.pieces if p.type == kinds.NORMAL), default=0.0)
+    symbols = [p.piece for p in model.pieces if p.type == kinds.USER_DEFINED]
+    pieces = [(p.piece, p.score) for p in model.pieces]
+    scores = dict(pieces) | {s: len(s.encode()) * best - 0.1 for s in symbols}
+    character_map = model.normalizer_spec.precompiled_charsmap or None
+    return list(scores.items()), character_map, symbols
 
 
 def _sentencepiece_bytes(pieces, tokens, character_map):
