@@ -7,9 +7,9 @@
         --text="정말 재미있는 영"
 
 The counts are smoothed by Kneser and Ney's method. It takes seconds, and nothing is kept but the
-figures in OUTPUT_DIR/evaluation.json. They are those of evaluate_lm; with the pieces of a model's
-tokenizer (--tokenizer_dir) perplexities are comparable too, bits per character always are, unless
-many tokens are unknown (`unknown_share`).
+figures in OUTPUT_DIR/evaluation.json, which are those of evaluate_lm. Perplexities are comparable
+with the pieces of one tokenizer (--tokenizer_dir), bits per character with --unit=spaces or
+characters too, unless many tokens are unknown (`unknown_share`).
 """
 
 from absl import flags

@@ -97,8 +97,7 @@ class UnigramTokenizer(Tokenizer):
             lowercase = options.get("lowercase", family == "albert")
             kept = options.get("keep_accents", False) and family != "xlnet"
             rules = _rules_of_family(family, lowercase, kept, character_map)
-            rules = _content_of_rules(_sparing(symbols, rules, character_map))
-            return arguments | {"rules": rules}, {}
+            return arguments | {"rules": _sparing(symbols, rules, character_map)}, {}
         content = read_engine(folder, "Unigram")
         pieces = [tuple(piece) for piece in content["model"]["vocab"]]
         # Special tokens, such as DeBERTa's [MASK], may follow the pieces.
@@ -226,18 +225,22 @@ def _read_rules(rules):
 
 
 def _sparing(symbols, rules, character_map):
-    """Return rules whose normaliser leaves symbols as they are."""
+    """Return the JSON content of rules whose normaliser leaves symbols as they are."""
     strictest, _ = _rules_of_family("albert", True, False, character_map)
     # A space is "▁" before pieces are looked up, in SentencePiece too.
     changed = sorted(s for s in symbols if " " not in s and strictest.normalize_str(s) != s)
-    if not changed:
-        return rules
+    changed.sort(key=len, reverse=True)
     # While a text is normalised, characters for private use stand for them; long ones first.
-    marks = [(s, chr(0xF0000 + i)) for i, s in enumerate(sorted(changed, key=len, reverse=True))]
-    before = [normalizers.Replace(symbol, mark) for symbol, mark in marks]
-    after = [normalizers.Replace(mark, symbol) for symbol, mark in marks]
-    normalizer, spaces = rules
-    return normalizers.Sequence([*before, normalizer, *after]), spaces
+    marks = [(symbol, chr(0xF0000 + i)) for i, symbol in enumerate(changed)]
+    steps = [_replaced_in_json(symbol, mark) for symbol, mark in marks]
+    content = _content_of_rules(rules)
+    steps += content["normalizer"]["normalizers"]
+    steps += [_replaced_in_json(mark, symbol) for symbol, mark in marks]
+    return content | {"normalizer": {"type": "Sequence", "normalizers": steps}}
+
+
+def _replaced_in_json(text, by):
+    return {"type": "Replace", "pattern": {"String": text}, "content": by}
 
 
 def _check_symbols(symbols, family, path):
