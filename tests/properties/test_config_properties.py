@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.parity.compare import near
 from tfnlp.checkpoints import load_model
 
-pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
+pytest.importorskip("torch", reason="parity needs .[parity]")
 test_families = pytest.importorskip("tests.parity.test_families")
 
 # What the families call the fields that all have; each of BERT's else.

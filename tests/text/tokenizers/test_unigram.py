@@ -45,7 +45,7 @@ def test_sentencepiece_file(family, tmp_path):
 
 
 def test_hangul_stays_whole_where_xlnet_keeps_accents(tmp_path):
-    transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+    transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
     text = "정말 café"
     assert "정" not in train_unigram(HARD_TEXTS, 330, "xlnet").tokens(text)
     tokenizer, _ = train_tokenizer(HARD_TEXTS, "unigram", 330, "xlnet", keep_accents=True)
