@@ -1,4 +1,4 @@
-"""Plots of a model's internals: alignments, gradients over time, a cell's activations.
+"""Plots of a model's internals: alignments, gradients over time, states, a cell's activations.
 
 Alignment of a source with its translation, the model's own unless --target is given:
 
@@ -15,6 +15,12 @@ text:
 
     python -m recipes.pictures --picture=activations --model_dir=runs/lstm/best \\
         --input=test.txt --unit=7 --output=cell.png
+
+Hidden state of a recurrent language model after each of the first 100 tokens of a text, 40 units
+(of an LSTM the tanh of its cells):
+
+    python -m recipes.pictures --picture=states --model_dir=runs/gru/best \\
+        --text="ROMEO: what light is this?" --output=states.png
 
 Shares of an ELMo's layers in the tasks that were trained on it (equal ones would be a third):
 
@@ -39,11 +45,14 @@ from tfnlp.utils.errors import InputError
 FLAGS = flags.FLAGS
 # Most tokens in a plot of activations: fifty lines of characters.
 MOST_TOKENS = 4000
-# Kinds of plots, with the flags that no other kind reads.
+# And in one of states: columns that can still be read.
+MOST_STATES = 100
+# Kinds of plots, with the flags that not every kind reads.
 PICTURES = {
     "alignment": ("target",),
     "gradients": ("length", "pieces"),
     "activations": ("layer", "unit"),
+    "states": ("layer",),
     "layers": (),
 }
 OF_SEVERAL = ("gradients", "layers")
@@ -61,7 +70,7 @@ flags.DEFINE_integer(
 )
 flags.DEFINE_integer("pieces", 16, "Pieces of the text to average over, with gradients.", 1)
 flags.DEFINE_integer(
-    "layer", None, "Layer of the cell, from 0, with activations; the last if not given.", 0
+    "layer", None, "Layer, from 0, with activations or states; the last if not given.", 0
 )
 flags.DEFINE_integer(
     "unit", None, "Number of the cell, with activations; the one that varies most if not given.", 0
@@ -79,9 +88,8 @@ def check_flags():
     check_output("output", ".png")
     if len(FLAGS.model_dir) > 1 and FLAGS.picture not in OF_SEVERAL:
         raise InputError(f"picture={FLAGS.picture} is of one model; give one `model_dir`.")
-    for picture, names in PICTURES.items():
-        if picture != FLAGS.picture:
-            refuse_beside(names, f"picture={FLAGS.picture}")
+    names = {name for names in PICTURES.values() for name in names}
+    refuse_beside(sorted(names - {*PICTURES[FLAGS.picture]}), f"picture={FLAGS.picture}")
 
 
 def read_text():
@@ -130,19 +138,31 @@ def draw_gradients():
 
 def draw_activations():
     """Plot the activations of one cell; return those of its whole layer."""
-    model, tokenizer = load_with_tokenizer(FLAGS.model_dir[0])
-    (ids,) = objectives.plain_ids(tokenizer, [read_text()])
-    if len(ids) > MOST_TOKENS:
-        logging.info("The first %d tokens are shown, of %d.", MOST_TOKENS, len(ids))
-        ids = ids[:MOST_TOKENS]
-    activations = tfnlp.inspection.activations(model, ids, FLAGS.layer)
+    pieces, activations = read_activations(MOST_TOKENS)
     unit = int(activations.var(axis=0).argmax()) if FLAGS.unit is None else FLAGS.unit
     if unit >= activations.shape[1]:
         raise InputError(f"unit={unit} must be from 0 to {activations.shape[1] - 1}.")
     logging.info("The activations are of unit %d.", unit)
-    pieces = tfnlp.inspection.running_texts(tokenizer, ids)
     plots.plot_activations(pieces, activations[:, unit], FLAGS.output)
     return {"activations": activations}
+
+
+def draw_states():
+    """Plot the states of a layer along the text; return them."""
+    pieces, states = read_activations(MOST_STATES)
+    plots.plot_hidden_states(pieces, states, FLAGS.output)
+    return {"states": states}
+
+
+def read_activations(most):
+    """Return the first `most` tokens of the text as strings, and a layer's activations."""
+    model, tokenizer = load_with_tokenizer(FLAGS.model_dir[0])
+    (ids,) = objectives.plain_ids(tokenizer, [read_text()])
+    if len(ids) > most:
+        logging.info("The first %d tokens are shown, of %d.", most, len(ids))
+        ids = ids[:most]
+    activations = tfnlp.inspection.activations(model, ids, FLAGS.layer)
+    return tfnlp.inspection.running_texts(tokenizer, ids), activations
 
 
 def draw_layers():
@@ -164,7 +184,7 @@ def draw_layers():
 def main():
     check_flags()
     entry_point.load_tensorflow()
-    drawers = (draw_alignment, draw_gradients, draw_activations, draw_layers)
+    drawers = (draw_alignment, draw_gradients, draw_activations, draw_states, draw_layers)
     draw = dict(zip(PICTURES, drawers, strict=True))
     numbers = FLAGS.output.removesuffix(".png") + ".npz"
     np.savez(numbers, **draw[FLAGS.picture]())

@@ -41,6 +41,12 @@ flags.DEFINE_bool(
     "Lowercase, with WordPiece or unigram; if not given, WordPiece and ALBERT's unigram do, "
     "XLNet's, DeBERTa's and XLM-R's do not.",
 )
+flags.DEFINE_bool(
+    "keep_accents",
+    None,
+    "Keep accents, and Hangul syllables whole, with ALBERT's and XLNet's unigram; if not given, "
+    "ALBERT's does and XLNet's, as the released one, does not.",
+)
 flags.mark_flags_as_required(["input", "output_dir"])
 
 
@@ -62,7 +68,12 @@ def main():
     if FLAGS.dev:
         texts["dev"] = read_texts(FLAGS.dev)
     tokenizer, _ = text.train_tokenizer(
-        texts["input"], FLAGS.kind, FLAGS.vocabulary_size, family, FLAGS.lowercase
+        texts["input"],
+        FLAGS.kind,
+        FLAGS.vocabulary_size,
+        family,
+        lowercase=FLAGS.lowercase,
+        keep_accents=FLAGS.keep_accents,
     )
     tokenizer.save(FLAGS.output_dir)
     logging.info("Wrote %d tokens to %s.", tokenizer.vocabulary_size, FLAGS.output_dir)

@@ -31,7 +31,7 @@ flags.DEFINE_enum(
     "unit",
     "words",
     list(baselines.SPLITTERS),
-    "Words in lower case, the text between spaces, or Korean morphemes.",
+    "Words in lower case, what stands between spaces, Korean morphemes, or characters.",
 )
 flags.DEFINE_string(
     "tokenizer_dir",

@@ -56,6 +56,7 @@ GROUPS = {
     ),
     "Compare with classical methods": (
         "baseline_classifier",
+        "baseline_lm",
         "train_word_vectors",
         "evaluate_word_vectors",
     ),

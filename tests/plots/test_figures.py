@@ -98,6 +98,21 @@ def test_each_character_has_its_tokens_colour(tmp_path, monkeypatch):
         draw_activations(tokens, [1.0])
 
 
+def test_hidden_states_are_those_of_the_units_that_vary_most(tmp_path):
+    states = np.array([[0.0, 0.5, 0.1, 0.9], [0.0, -0.5, 0.2, 0.3], [0.0, 0.0, 0.1, 0.0]])
+    states = np.concatenate([states, -states[:, 3:]], 1)
+    figure = plots.draw_hidden_states(["a", "b ", "\n"], states, units=3)
+    axes = figure.axes[0]
+    # By the place of their highest value: units 1 and 3 at the first token, 4 at the last.
+    units = [int(label.get_text()) for label in axes.get_yticklabels()]
+    assert sorted(units[:2]) == [1, 3] and units[2:] == [4]
+    np.testing.assert_array_equal(axes.images[0].get_array(), states[:, units].T)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "b␣", "⏎"]
+    assert plots.plot_hidden_states(["$a$", "b"], states[:2], tmp_path / "states.png")
+    with pytest.raises(ValueError, match="2 tokens, but 3 states"):
+        plots.draw_hidden_states(["a", "b"], states)
+
+
 def test_characters_without_a_font_are_warned_of(tmp_path, monkeypatch, caplog):
     weights, path = {"": np.eye(2)}, tmp_path / "a.png"
     # What Matplotlib brings itself has no such character, a font that is installed may.

@@ -1,6 +1,7 @@
 """What holds of every text: ids of `transformers`, offsets, round trips, company."""
 
 import functools
+import json
 import unicodedata
 
 import pytest
@@ -8,6 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.text.family_tokenizers import FAMILIES, saved, theirs_of, tokenizer_of
+from tests.text.family_tokenizers import TEXTS as LINES
+from tfnlp.text import load_tokenizer
+from tfnlp.text.tokenizers.special_tokens import SPECIAL_TOKENS
+from tfnlp.text.tokenizers.unigram import MODEL_FILES
+from tfnlp.utils.errors import InputError
 
 # Any character but lone surrogates, and what is rare among them: special tokens of other
 # families, jamo, marks, joined emoji, spaces and controls.
@@ -77,3 +83,62 @@ def test_known_words_come_back_as_they_were(words):
         ids = tokenizer.encode_plain(text)
         assert tokenizer.unknown_token_id not in ids
         assert unicodedata.normalize("NFC", tokenizer.decode(ids)).strip() == text
+
+
+# User-defined pieces: some overlap, and some would be changed by what the families normalise.
+SYMBOLS = ["<ent>", "[X]", "한국", "½x", "ＡＢ", "fox", "oxju", "the", "ab", "abc", "bcd"]
+
+
+def write_sentencepiece(folder, family, symbols):
+    """Train a SentencePiece model with user-defined pieces in a folder for a family; return it."""
+    import sentencepiece
+
+    tokens, path = SPECIAL_TOKENS[family].tokens, folder / MODEL_FILES[family]
+    # Their ids in released files, where they matter.
+    ids = {"albert": (1, 2, 3, 0), "xlnet": (0, 1, 2, 5), "deberta-v2": (3, -1, -1, 0)}
+    ids |= {"xlm-roberta": (0, 1, 2, -1), "marian": (1, -1, 0, 2)}
+    names = ("unk_id", "bos_id", "eos_id", "pad_id")
+    learned = {"unk_token", "bos_token", "eos_token", "pad_token"}
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter([line for line in LINES if line]),
+        model_prefix=str(folder / "model"),
+        vocab_size=150,
+        hard_vocab_limit=False,
+        control_symbols=[token for role, token in tokens.items() if role not in learned],
+        user_defined_symbols=symbols,
+        unk_piece=tokens["unk_token"],
+        pad_piece=tokens["pad_token"],
+        minloglevel=2,
+        **dict(zip(names, ids[family], strict=True)),
+    )
+    (folder / "model.model").rename(path)
+    model = sentencepiece.SentencePieceProcessor(model_file=str(path))
+    if family == "marian":
+        (folder / "target.spm").write_bytes(path.read_bytes())
+        pieces = {model.id_to_piece(i): i for i in range(model.get_piece_size())}
+        (folder / "vocab.json").write_text(json.dumps(pieces))
+    (folder / "config.json").write_text(json.dumps({"model_type": family}))
+    return model
+
+
+@pytest.mark.parametrize("family", MODEL_FILES)
+def test_user_defined_pieces_are_kept_whole_as_in_sentencepiece(family, tmp_path):
+    pytest.importorskip("sentencepiece")
+    model = write_sentencepiece(tmp_path, family, SYMBOLS)
+    tokenizer = load_tokenizer(tmp_path)
+    tokenizer.save(tmp_path / "again")
+    again = load_tokenizer(tmp_path / "again")
+
+    @given(st.lists(st.sampled_from([*SYMBOLS, *"abcdefox th"]), max_size=12).map("".join))
+    def check(text):
+        pieces = model.encode(text, out_type=str)
+        assert tokenizer.tokens(text) == again.tokens(text) == pieces
+
+    check()
+
+
+def test_white_space_as_a_user_defined_piece_is_refused(tmp_path):
+    pytest.importorskip("sentencepiece")
+    write_sentencepiece(tmp_path, "albert", ["\n"])
+    with pytest.raises(InputError, match="user-defined"):
+        load_tokenizer(tmp_path)

@@ -50,6 +50,7 @@ def test_pictures_and_their_numbers(place, run, tmp_path):
         ("gradients", "rnn gru", [text, "--length=6", "--pieces=2"]),
         ("activations", "gru", [source, "--layer=0", "--unit=3"]),
         ("activations", "rnn", [source]),
+        ("states", "rnn", [source, "--layer=0"]),
         ("alignment", "transformer", [source, "--target=not dull"]),
         ("alignment", "translator", [source, "--target=not dull"]),
         ("layers", "elmo", []),
@@ -82,6 +83,7 @@ def test_bad_input_is_one_sentence(place, run, tmp_path):
     for folder, flags, message in (
         ("gru", ["--picture=activations", "--text=a", "--unit=99"], "--unit=99 must be from 0 to"),
         ("gru", ["--picture=alignment", "--text=a", "--target=b"], "has no attention to a source"),
+        ("gru", ["--picture=states", "--text=a", "--unit=1"], "--unit=1 has no effect beside"),
         (
             "gru",
             ["--picture=layers", "--text=a"],

@@ -1,4 +1,4 @@
-"""Classical methods: bags of words, linear classifiers, vectors of words, distances of documents.
+"""Classical methods: bags of words, linear classifiers, n-grams, word vectors, distances.
 
 Decisions: docs/decisions/baselines.md.
 """

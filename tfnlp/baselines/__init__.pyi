@@ -1,4 +1,4 @@
-"""Classical methods: bags of words, linear classifiers, vectors of words, distances of documents.
+"""Classical methods: bags of words, linear classifiers, n-grams, word vectors, distances.
 
 Decisions: docs/decisions/baselines.md.
 """
@@ -18,6 +18,11 @@ from .linear_classifiers import CLASSIFIERS as CLASSIFIERS
 from .linear_classifiers import LinearClassifier as LinearClassifier
 from .linear_classifiers import compare_baselines as compare_baselines
 from .linear_classifiers import linear_figures as linear_figures
+from .ngram_lm import NgramModel as NgramModel
+from .ngram_lm import NgramSettings as NgramSettings
+from .ngram_lm import evaluate_ngrams as evaluate_ngrams
+from .spelling_correction import SpellingCorrector as SpellingCorrector
+from .spelling_correction import SpellingSettings as SpellingSettings
 from .word2vec import Word2Vec as Word2Vec
 from .word_corpus import SPLITTERS as SPLITTERS
 from .word_corpus import read_word_corpus as read_word_corpus

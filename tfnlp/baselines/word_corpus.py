@@ -17,6 +17,7 @@ SPLITTERS = {
     "words": lambda text: re.findall(r"\w+", text.lower()),
     "spaces": str.split,
     "morphemes": morphemes,
+    "characters": list,
 }
 BLOCK = 1_000_000
 
@@ -54,7 +55,7 @@ def read_word_corpus(texts, unit="words", min_count=5):
     Args:
         texts: an iterable of strings, read once.
         unit: "words" (runs of letters and digits, in lower case), "spaces" (as they are between
-            spaces), "morphemes" (Korean), or a function from a text to a list of words.
+            spaces), "morphemes" (Korean), "characters", or a function from a text to its words.
         min_count: how often a word of the vocabulary occurs at least.
 
     Raises:

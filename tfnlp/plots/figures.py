@@ -9,6 +9,7 @@ import math
 import textwrap
 import warnings
 
+import numpy as np
 from absl import logging
 
 # Fonts with Hangul, and most of them with Chinese and Japanese characters, by system.
@@ -195,6 +196,42 @@ def _character_places(tokens, values):
                 row, column = row + 1, 0
             yield row, column, " " if character in "\n\t\r" else character, value
             row, column = (row + 1, 0) if character == "\n" else (row, column + 1)
+
+
+def plot_hidden_states(tokens, states, path, units=40):
+    """Plot the hidden state along a text: a column for each token, a row for each unit.
+
+    The units that vary most are shown, those first that are highest first in the text.
+
+    Args:
+        tokens: the L tokens as strings.
+        states: (L, D) numbers from -1 to 1, such as `tfnlp.inspection.activations` gives them.
+        path: of the PNG.
+        units: the number of units at most.
+
+    Raises:
+        ValueError: if there are not as many states as tokens.
+    """
+    return _write(path, "hidden states", draw_hidden_states, (tokens, states, units))
+
+
+def draw_hidden_states(tokens, states, units=40):
+    if len(tokens) != len(states):
+        raise ValueError(f"There are {len(tokens)} tokens, but {len(states)} states.")
+    shown = np.argsort(-np.var(states, axis=0), kind="stable")[:units]
+    shown = shown[np.argsort(np.argmax(states[:, shown], axis=0), kind="stable")]
+    size = 1.5 + 0.16 * len(tokens), 1 + 0.14 * len(shown)
+    figure, (axes,) = _panels(1, 1, *size)
+    image = axes.imshow(states[:, shown].T, cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
+    # Tokens as they are, not as mathematics; a space or a line end is a mark.
+    names = [token.replace(" ", "␣").replace("\n", "⏎") for token in tokens]
+    fonts = {"family": font_families("monospace"), "parse_math": False}
+    rotation = 90 if max(map(len, names), default=0) > 1 else 0
+    axes.set_xticks(range(len(names)), names, rotation=rotation, fontsize=8, **fonts)
+    axes.set_yticks(range(len(shown)), shown, fontsize=6)
+    axes.set(ylabel="unit")
+    figure.colorbar(image, ax=axes, fraction=0.03)
+    return figure
 
 
 def plot_layer_shares(shares, path):

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import tokenizers
 
 from tests.text.family_tokenizers import (
     CLASSES,
@@ -130,7 +131,7 @@ EDITS = {
     "template": ("bert", lambda engine: engine.update(post_processor=None)),
     "normalizer": ("roberta", lambda engine: engine.update(normalizer={"type": "Lowercase"})),
     "spaces": ("gpt2", lambda engine: engine["pre_tokenizer"].update(add_prefix_space=True)),
-    "nothing": ("albert", lambda engine: engine.update(normalizer=None)),
+    "end": ("albert", lambda engine: engine.update(post_processor=None)),
 }
 
 
@@ -152,6 +153,15 @@ def names_no_family(settings):
 def test_a_tokenizer_json_that_reads_otherwise_is_refused(family, edit, tmp_path):
     with pytest.raises(InputError, match=r"tokenizer\.json reads"):
         load_tokenizer(edited(tmp_path, family, edit))
+
+
+@pytest.mark.parametrize("family", ["albert", "xlnet", "deberta-v2"])
+def test_a_normalizer_of_a_unigram_tokenizer_json_is_followed(family, tmp_path):
+    folder = edited(tmp_path, family, lambda engine: engine.update(normalizer=None))
+    engine = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    expected = [encoding.ids for encoding in engine.encode_batch(HARD_TEXTS)]
+    assert ids_of(load_tokenizer(folder), HARD_TEXTS) == expected
+    assert ids_of(tokenizer_of(family), HARD_TEXTS) != expected
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -5,8 +5,8 @@ import pathlib
 
 import pytest
 
-from tests.text.family_tokenizers import HARD_TEXTS, ids_of, theirs_of
-from tfnlp.text import UnigramTokenizer, load_tokenizer, train_unigram
+from tests.text.family_tokenizers import HARD_TEXTS, ids_of, saved, theirs_of
+from tfnlp.text import UnigramTokenizer, load_tokenizer, train_tokenizer, train_unigram
 from tfnlp.text.tokenizers.special_tokens import SPECIAL_TOKENS
 from tfnlp.text.tokenizers.unigram import MODEL_FILES, _sentencepiece_bytes, sentencepiece_package
 from tfnlp.utils.errors import InputError
@@ -42,6 +42,24 @@ def test_sentencepiece_file(family, tmp_path):
     pathlib.Path(f"{stem}.model").write_bytes(b"\xff" * 40)
     with pytest.raises(InputError, match="no SentencePiece unigram model"):
         load_tokenizer(tmp_path)
+
+
+def test_hangul_stays_whole_where_xlnet_keeps_accents(tmp_path):
+    transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
+    text = "정말 café"
+    assert "정" not in train_unigram(HARD_TEXTS, 330, "xlnet").tokens(text)
+    tokenizer, _ = train_tokenizer(HARD_TEXTS, "unigram", 330, "xlnet", keep_accents=True)
+    assert {"정", "é"} <= {*"".join(tokenizer.tokens(text))}
+    folder = saved(tokenizer, tmp_path / "ours", "xlnet")
+    theirs = transformers.AutoTokenizer.from_pretrained(folder)
+    theirs.save_pretrained(tmp_path / "theirs")
+    ids = ids_of(tokenizer, HARD_TEXTS)
+    assert theirs(HARD_TEXTS)["input_ids"] == ids
+    assert theirs(["a", text], padding=True)["input_ids"][0][-1] == tokenizer.token_id("<cls>")
+    for path in (folder, tmp_path / "theirs"):
+        assert ids_of(load_tokenizer(path), HARD_TEXTS) == ids
+    with pytest.raises(InputError, match="keep_accents"):
+        train_tokenizer(HARD_TEXTS, "wordpiece", 330, keep_accents=True)
 
 
 def test_bad_sizes_and_pieces_are_named():

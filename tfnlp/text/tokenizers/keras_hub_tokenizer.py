@@ -79,7 +79,7 @@ def read_preset_tokenizer(folder):
         vocabulary = read_vocabulary(assets / "vocabulary.json", assets / "merges.txt")
         return ByteLevelBpeTokenizer(*vocabulary, BPE[name], settings.get("add_prefix_space"))
     if name in UNIGRAM:
-        pieces, character_map = read_sentencepiece(assets / "vocabulary.spm")
+        pieces, character_map, _ = read_sentencepiece(assets / "vocabulary.spm")
         return UnigramTokenizer(pieces, UNIGRAM[name], False, True, character_map)
     classes = ", ".join((*CLASSES, *BPE, *UNIGRAM))
     raise InputError(

@@ -159,8 +159,8 @@ def read_marian(folder):
     """Load the tokenizer of a Marian folder.
 
     Returns:
-        A `UnigramTokenizer` if both languages share one model and its ids, as in models trained by
-        tfnlp; else the `MarianTokenizer` of the sources.
+        A `UnigramTokenizer` if both languages share one model without user-defined pieces, and its
+        ids, as in models trained by tfnlp; else the `MarianTokenizer` of the sources.
 
     Raises:
         InputError: if a file is missing or broken.
@@ -170,7 +170,7 @@ def read_marian(folder):
     for path in paths:
         check_file(path)
     source, target = (path.read_bytes() for path in paths)
-    pieces, character_map = read_sentencepiece(paths[0])
+    pieces, character_map, symbols = read_sentencepiece(paths[0])
     tokens, settings = read_json(folder / "vocab.json"), read_settings(folder)
     for path, token, _ in read_added_tokens(folder):
         if token.content not in tokens:
@@ -181,7 +181,8 @@ def read_marian(folder):
     separate = settings.get("separate_vocabs")
     numbered = [(piece, i) for i, (piece, _) in enumerate(pieces)]
     try:
-        if source == target and not separate and list(tokens.items()) == numbered:
+        shared = source == target and not separate and list(tokens.items()) == numbered
+        if shared and not symbols:  # which sentencepiece itself keeps as they are
             lowercase = settings.get("do_lower_case")
             return UnigramTokenizer(pieces, "marian", lowercase, character_map=character_map)
         other = read_json(folder / "target_vocab.json") if separate else None

@@ -21,7 +21,12 @@ from tfnlp.text.tokenizers.tokenizer_files import (
     read_family,
     read_settings,
 )
-from tfnlp.text.tokenizers.unigram import MODEL_FILES, UnigramTokenizer, train_unigram
+from tfnlp.text.tokenizers.unigram import (
+    BY_FILE,
+    MODEL_FILES,
+    UnigramTokenizer,
+    train_unigram,
+)
 from tfnlp.text.tokenizers.wordpiece import WordPieceTokenizer, train_wordpiece
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
@@ -40,11 +45,9 @@ CLASSES = {tokens.tokenizer_class: family for family, tokens in SPECIAL_TOKENS.i
 CLASSES |= dict.fromkeys(wordpiece.CLASSES, "bert")
 # Classes that say nothing of the kind.
 GENERAL_CLASSES = {
-    *("None", "PreTrainedTokenizer", "TokenizersBackend", "AutoTokenizer", "BasicTokenizer"),
+    *("None", *BY_FILE, "AutoTokenizer", "BasicTokenizer"),
     *("PegasusTokenizer", "OpenAIGPTTokenizer", "TransfoXLTokenizer"),
 }
-# Classes that are their tokenizer.json alone, whatever the family.
-BY_FILE = {"PreTrainedTokenizer", "TokenizersBackend"}
 # Texts that tokenizers of different kinds and settings read differently.
 PROBES = (
     *(
@@ -210,7 +213,7 @@ def kind_for(family):
     return getattr(MODEL_TYPES.get(family), "tokenizer", None) or "wordpiece"
 
 
-def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=None):
+def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=None, keep_accents=None):
     """Train a tokenizer on texts.
 
     Args:
@@ -221,18 +224,24 @@ def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=None):
             or "elmo" by kind.
         lowercase: whether WordPiece and unigram lowercase; where None, as the family's released
             models (WordPiece and ALBERT do, XLNet and DeBERTa v2 and v3 do not).
+        keep_accents: as in `train_unigram`, of ALBERT and XLNet alone.
 
     Returns:
         The tokenizer, and the family.
 
     Raises:
-        InputError: if the family has another kind of tokenizer, or the size is too small.
+        InputError: if the family has another kind of tokenizer or no choice of accents, or the
+            size is too small.
     """
     family = family_of_kind(kind, family)
+    if keep_accents is not None and family not in ("albert", "xlnet"):
+        raise InputError(
+            f"keep_accents is of the families albert and xlnet, not of {family}; leave it out."
+        )
     if kind == "wordpiece":
         return train_wordpiece(texts, vocabulary_size, lowercase is not False), family
     if kind == "unigram":
-        return train_unigram(texts, vocabulary_size, family, lowercase), family
+        return train_unigram(texts, vocabulary_size, family, lowercase, keep_accents), family
     if kind == "words":
         return train_words(texts, vocabulary_size, family), family
     train = train_characters if kind == "characters" else train_byte_level_bpe

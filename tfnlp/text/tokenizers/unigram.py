@@ -11,12 +11,12 @@ from tfnlp.text.reading.lines import check_file
 from tfnlp.text.reading.text_arguments import as_texts
 from tfnlp.text.tokenizers.special_tokens import SPECIAL_TOKENS
 from tfnlp.text.tokenizers.tokenizer import Tokenizer
-from tfnlp.text.tokenizers.tokenizer_files import read_engine
+from tfnlp.text.tokenizers.tokenizer_files import read_engine, read_settings
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import as_json
 
-# The class in tokenizer_config.json of those that their tokenizer.json alone describes.
-BY_FILE_CLASS = "PreTrainedTokenizerFast"
+# Classes, without "Fast", of tokenizers that their tokenizer.json alone describes.
+BY_FILE = ("PreTrainedTokenizer", "TokenizersBackend")
 # Pieces that XLM-R's SentencePiece model has before the others.
 FIRST_PIECES = ["<unk>", "<s>", "</s>"]
 # The sections of tokenizer.json on what becomes of a text before it is split into pieces.
@@ -40,8 +40,8 @@ class UnigramTokenizer(Tokenizer):
             special-token template and the normalisation, which is `character_map` alone for Marian
             and XLM-R.
         lowercase: whether to lowercase; the family's default where None.
-        keep_accents: whether ALBERT keeps accents. Stripping them decomposes Hangul syllables, and
-            the pieces are then learned from the decomposed text.
+        keep_accents: whether ALBERT keeps accents; XLNet does by `rules` alone, as its class in
+            `transformers` never does. Stripping them decomposes Hangul syllables.
         character_map: SentencePiece's compiled normalisation, bytes; or None.
         rules: `normalizer` and `pre_tokenizer` of a tokenizer.json, a dict of JSON content; those
             of the family where None.
@@ -70,9 +70,10 @@ class UnigramTokenizer(Tokenizer):
         names, tokens = [piece for piece, _ in self.pieces], self.special_tokens.tokens
         self.special_tokens.check_in(names)
         model = models.Unigram(self.pieces, unk_id=names.index(tokens["unk_token"]))
-        usual = _rules_of_family(family, self.lowercase, keep_accents, character_map)
+        kept = keep_accents and family != "xlnet"
+        usual = _rules_of_family(family, self.lowercase, kept, character_map)
         read = usual if rules is None else _read_rules(rules)
-        self.rules = None if _as_content(read) == _as_content(usual) else rules
+        self.rules = None if _steps_of_rules(read) == _steps_of_rules(usual) else rules
         engine = _engine(model, read)
         engine.decoder = decoders.Metaspace()
         if family == "marian":
@@ -86,10 +87,17 @@ class UnigramTokenizer(Tokenizer):
     def _read(cls, folder, family):
         path = folder / MODEL_FILES[family]
         if path.exists() and not (folder / "tokenizer.json").exists():
-            pieces, character_map = read_sentencepiece(path)
+            pieces, character_map, symbols = read_sentencepiece(path)
             if family == "xlm-roberta":
                 pieces = _with_ids_of_fairseq(pieces, path)
-            return {"pieces": pieces, "family": family, "character_map": character_map}, {}
+            arguments = {"pieces": pieces, "family": family, "character_map": character_map}
+            symbols = set(symbols) - {*SPECIAL_TOKENS[family].tokens.values()}
+            _check_symbols(symbols, family, path)
+            options = cls._options(read_settings(folder))
+            lowercase = options.get("lowercase", family == "albert")
+            kept = options.get("keep_accents", False) and family != "xlnet"
+            rules = _rules_of_family(family, lowercase, kept, character_map)
+            return arguments | {"rules": _sparing(symbols, rules, character_map)}, {}
         content = read_engine(folder, "Unigram")
         pieces = [tuple(piece) for piece in content["model"]["vocab"]]
         # Special tokens, such as DeBERTa's [MASK], may follow the pieces.
@@ -105,13 +113,15 @@ class UnigramTokenizer(Tokenizer):
         if "Precompiled" in steps:
             map_of_file = steps["Precompiled"]["precompiled_charsmap"]
             arguments["character_map"] = base64.b64decode(map_of_file)
-        if family == "xlm-roberta":
+        if family == "xlm-roberta" or _read_by_file(folder):
             arguments["rules"] = {name: content.get(name) for name in RULES}
         return arguments, settings
 
     def settings(self):
         # `transformers` builds the family's class with the family's rules, whatever the file has.
-        own_rules = {"tokenizer_class": BY_FILE_CLASS} if self.rules else {}
+        own_rules = {"tokenizer_class": f"{BY_FILE[0]}Fast"} if self.rules else {}
+        if self.rules and self.family == "xlnet":
+            own_rules["padding_side"] = "left"  # as in its class: the last token is [CLS]
         return super().settings() | own_rules
 
     def files(self):
@@ -123,20 +133,22 @@ class UnigramTokenizer(Tokenizer):
         return {"source.spm": model, "target.spm": model, "vocab.json": ids}
 
 
-def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_accents=True):
+def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_accents=None):
     """Train unigram pieces on texts.
 
     Args:
         texts: a list of strings.
         vocabulary_size: the maximum number of pieces, including special tokens.
         family, lowercase: as in `UnigramTokenizer`.
-        keep_accents: whether ALBERT keeps accents (XLNet never does).
+        keep_accents: whether ALBERT or XLNet keeps accents, and Hangul syllables whole, which are
+            split into letters (jamo) otherwise; where None, ALBERT does.
 
     Returns:
         A `UnigramTokenizer`.
     """
     tokens = SPECIAL_TOKENS[family].tokens
     lowercase = family == "albert" if lowercase is None else lowercase
+    keep_accents = family == "albert" if keep_accents is None else keep_accents
     character_map = None
     if family in ("marian", "xlm-roberta"):
         character_map = _compiled_normalization("nmt_nfkc_cf" if lowercase else "nmt_nfkc")
@@ -162,7 +174,12 @@ def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_
     pieces = [(piece, round(score, 6)) for piece, score in learned]
     if family == "xlm-roberta":  # whose mask is behind the pieces
         pieces.sort(key=lambda piece: piece[0] == tokens["mask_token"])
-    return UnigramTokenizer(pieces, family, lowercase, keep_accents, character_map)
+    rules = _content_of_rules(rules)
+    return UnigramTokenizer(pieces, family, lowercase, keep_accents, character_map, rules)
+
+
+def _read_by_file(folder):
+    return str(read_settings(folder).get("tokenizer_class")).removesuffix("Fast") in BY_FILE
 
 
 def _engine(model, rules):
@@ -188,7 +205,7 @@ def _rules_of_family(family, lowercase, keep_accents, character_map):
     if family in ("albert", "xlnet"):
         last = [*([normalizers.Lowercase()] if lowercase else []), *steps]
         steps = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
-        if not keep_accents or family == "xlnet":
+        if not keep_accents:
             steps += [normalizers.NFKD(), normalizers.StripAccents()]
         steps += last
     return normalizers.Sequence(steps), spaces
@@ -207,10 +224,43 @@ def _read_rules(rules):
     return engine.normalizer, engine.pre_tokenizer
 
 
-def _as_content(rules):
-    """Return the steps of a normaliser and of a pre-tokenizer as JSON content."""
+def _sparing(symbols, rules, character_map):
+    """Return the JSON content of rules whose normaliser leaves symbols as they are."""
+    strictest, _ = _rules_of_family("albert", True, False, character_map)
+    # A space is "▁" before pieces are looked up, in SentencePiece too.
+    changed = sorted(s for s in symbols if " " not in s and strictest.normalize_str(s) != s)
+    changed.sort(key=len, reverse=True)
+    # While a text is normalised, characters for private use stand for them; long ones first.
+    marks = [(symbol, chr(0xF0000 + i)) for i, symbol in enumerate(changed)]
+    steps = [_replaced_in_json(symbol, mark) for symbol, mark in marks]
+    content = _content_of_rules(rules)
+    steps += content["normalizer"]["normalizers"]
+    steps += [_replaced_in_json(mark, symbol) for symbol, mark in marks]
+    return content | {"normalizer": {"type": "Sequence", "normalizers": steps}}
+
+
+def _replaced_in_json(text, by):
+    return {"type": "Replace", "pattern": {"String": text}, "content": by}
+
+
+def _check_symbols(symbols, family, path):
+    """Raise an `InputError` for white space as a symbol, which most families split texts at."""
+    for symbol in sorted(symbols):
+        if family != "deberta-v2" and any(c.isspace() for c in symbol.replace(" ", "")):
+            raise InputError(
+                f"{path} has the user-defined piece {symbol!r}, but {family} splits texts at "
+                "white space; give a tokenizer without it."
+            )
+
+
+def _content_of_rules(rules):
+    """Return a normaliser and a pre-tokenizer as a dict of JSON content."""
     content = json.loads(_engine(models.WordLevel(), rules).to_str())
-    return [_steps(content[name]) for name in RULES]
+    return {name: content[name] for name in RULES}
+
+
+def _steps_of_rules(rules):
+    return [_steps(part) for part in _content_of_rules(rules).values()]
 
 
 def _steps(part):
@@ -246,7 +296,12 @@ def sentencepiece_package():
 
 
 def read_sentencepiece(path):
-    """Read the pieces of a SentencePiece model and its compiled normalisation, or None.
+    """Read a SentencePiece unigram model.
+
+    Returns:
+        The pieces with their scores, the compiled normalisation or None, and the user-defined
+        pieces. The scores of these are those that SentencePiece gives them, by which they are
+        kept whole (`unigram_model.cc`).
 
     Raises:
         InputError: if the file is missing or broken, or not a unigram model.
@@ -272,8 +327,13 @@ def read_sentencepiece(path):
                     f"{path} was trained with {name}={not value}, which tfnlp does not read; give "
                     "a tokenizer without it."
                 )
-    pieces = [(piece.piece, piece.score) for piece in model.pieces]
-    return pieces, model.normalizer_spec.precompiled_charsmap or None
+    kinds = model.SentencePiece
+    best = max((p.score for p in model.pieces if p.type == kinds.NORMAL), default=0.0)
+    symbols = [p.piece for p in model.pieces if p.type == kinds.USER_DEFINED]
+    pieces = [(p.piece, p.score) for p in model.pieces]
+    scores = dict(pieces) | {s: len(s.encode()) * best - 0.1 for s in symbols}
+    character_map = model.normalizer_spec.precompiled_charsmap or None
+    return list(scores.items()), character_map, symbols
 
 
 def _sentencepiece_bytes(pieces, tokens, character_map):
