@@ -10,6 +10,7 @@ from tfnlp.models import build_model
 from tfnlp.pipelines import load_runner
 from tfnlp.pipelines.pipeline import thresholds_of
 from tfnlp.tasks import Classification, MultiLabelClassification, class_weights
+from tfnlp.tasks.classifier_settings import ClassLoss
 from tfnlp.tasks.multi_label import best_threshold
 from tfnlp.text import Examples, LabelColumns, read_label_sets
 from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig
@@ -85,7 +86,7 @@ def test_losses_and_their_weights_are_those_of_pytorch():
     )
     for task, y in ((MultiLabelClassification, labels), (Classification, ids)):
         found = [
-            float(task(NAMES, class_weights=given).loss(y, {"logits": logits}))
+            float(task(NAMES, class_loss=ClassLoss(given)).loss(y, {"logits": logits}))
             for given in (None, w)
         ]
         assert abs(found[0] - found[1]) > 1e-3
