@@ -31,9 +31,15 @@ def define_monitor_flag(scores, default=None, rest=""):
 @group("Data")
 def define_classification_data_flags():
     """Define the data flags of a classifier."""
-    define_split_flags(
-        "Training file: .tsv, .csv, .json, .jsonl, .parquet, or with .gz; or a saved dataset."
+    formats = ".tsv, .csv, .json, .jsonl, .parquet, or with .gz; or a saved dataset"
+    define_split_flags(f"Training file: {formats}.", required=("train",))
+    flags.DEFINE_string(
+        "fold",
+        None,
+        "In place of --dev, a fold of --train with like shares of each label: 2/5 for the second "
+        "of 5 (`sweep` runs all of them).",
     )
+    flags.mark_flags_as_mutual_exclusive(["dev", "fold"], required=True)
     flags.DEFINE_string("text_column", "sentence", "Column of the text.")
     flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
     flags.DEFINE_string(
@@ -237,6 +243,8 @@ def read_classification(label_names=None):
     refuse_without(["probability_weight"], "label_columns")
     threshold = {"threshold": as_threshold(FLAGS.threshold)} if FLAGS.threshold else {}
     options["decision"] = dataclass_flags.read(Decision, **threshold)
+    if not options["decision"].rejects:
+        refuse_without(["none_label"], "threshold")
     options["positive_label"] = FLAGS.positive_label
     return tasks.Classification(train.label_names, **options), splits
 
@@ -260,9 +268,12 @@ def read_labelled(label_names=None):
             "leave them out."
         )
     train = _read_labelled(FLAGS.train, label_names or FLAGS.labels)
-    return read_splits(
+    splits = read_splits(
         lambda path: train if path == FLAGS.train else _read_labelled(path, train.label_names)
     )
+    if FLAGS.fold:
+        splits["train"], splits["dev"] = text.split_fold(train, FLAGS.fold)
+    return splits
 
 
 def _read_labelled(path, label_names):
