@@ -6,13 +6,13 @@ COUNT = 10
 LONGEST = 300  # characters of a text
 
 
-def worst_mistakes(task, examples, outputs):
+def worst_mistakes(task, examples, encodings, outputs):
     """Return the examples with the least probable labels, of those answered wrongly.
 
     Args:
         task: see `tfnlp.tasks`.
         examples: with labels.
-        outputs: the model's for them, as in `Task.decode`.
+        encodings, outputs: as in `Task.decode`.
 
     Returns:
         At most `COUNT` rows of strings, the worst first: text, second text if there is one, label,
@@ -23,7 +23,7 @@ def worst_mistakes(task, examples, outputs):
     if log_p is None:
         return []
     columns = [examples.texts, *([examples.pairs] if examples.pairs else [])]
-    columns += task.answers(examples, task.decode(examples, None, outputs))
+    columns += task.answers(examples, task.decode(examples, encodings, outputs))
     truth, predicted = columns[-2:]
     wrong = [i for i in np.argsort(log_p, kind="stable") if truth[i] != predicted[i]]
     header = ["text", *(["second text"] if examples.pairs else []), "label", "prediction"]

@@ -132,7 +132,8 @@ class FineTuning(Experiment):
         calibration = self._tune_best() if tunes else {}
         best = load_model(self.run.best, head, classes, block_size=self.model.block_size)
         splits, outputs = self.data.parts(), predict_splits(best, self.task, self.batches)
-        self.mistakes = worst_mistakes(self.task, self.data.dev, outputs["dev"])
+        dev = self.data.dev, self.batches["dev"].encodings, outputs["dev"]
+        self.mistakes = worst_mistakes(self.task, *dev)
         return {
             **calibration,
             "parameters": count_parameters(best),
