@@ -47,9 +47,9 @@ def test_one_label_a_text_starts_a_new_head_on_several(one_layer, tmp_path):
     several = build_model(one_layer, "multi_label_classifier", 2)
     save_model(several, tmp_path, ["bad", "good"])
     for head, is_kept in (("classifier", False), ("multi_label_classifier", True)):
-        found = load_model(tmp_path, head, 2)
+        loaded = load_model(tmp_path, head, 2)
         first, last = (
-            np.array(w) for w in (found.weights[0], found.get_layer("classifier").kernel)
+            np.array(w) for w in (loaded.weights[0], loaded.get_layer("classifier").kernel)
         )
         np.testing.assert_array_equal(first, several.weights[0])
         assert np.array_equal(last, several.get_layer("classifier").kernel) == is_kept

@@ -71,16 +71,16 @@ def test_focal_losses_are_those_of_the_paper_and_of_keras(gamma):
     np.testing.assert_allclose(focal(np.log(p), gamma), -((1 - p) ** gamma) * np.log(p), rtol=1e-5)
     binary = keras.losses.BinaryFocalCrossentropy(gamma=gamma, from_logits=True)
     several = keras.losses.CategoricalFocalCrossentropy(alpha=1, gamma=gamma, from_logits=True)
-    for found, due in (
+    for ours, theirs in (
         (binary_cross_entropy(applies, logits, gamma=gamma), binary(applies, logits)),
         (cross_entropy(ids, logits, gamma=gamma), several(np.eye(4)[ids], logits)),
         (soft_cross_entropy(soft, logits, gamma=gamma), several(soft, logits)),
     ):
-        assert float(found) == pytest.approx(float(due), rel=1e-5)
+        assert float(ours) == pytest.approx(float(theirs), rel=1e-5)
     w = np.array([1, 2, 3, 4], "float32")
     each = [float(cross_entropy(ids[i : i + 1], logits[i : i + 1], gamma=gamma)) for i in range(6)]
-    found = cross_entropy(ids, logits, class_weights=tuple(w), gamma=gamma)
-    assert float(found) == pytest.approx(np.average(each, weights=w[ids]), rel=1e-5)
+    weighted = cross_entropy(ids, logits, class_weights=tuple(w), gamma=gamma)
+    assert float(weighted) == pytest.approx(np.average(each, weights=w[ids]), rel=1e-5)
 
 
 def test_the_focal_loss_of_what_is_sure_has_finite_gradients():

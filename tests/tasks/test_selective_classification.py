@@ -29,10 +29,10 @@ def test_scores_with_texts_that_have_no_answer():
     outputs = {"logits": np.log(p)}
     examples = Examples(["a"] * 4, None, [0, 1, 0, 1])
     assert task.decode(examples, None, outputs) == ["no", "yes", "?", "no"]
-    found = task.score(examples, None, outputs)
-    assert (found["accuracy"], found["coverage"]) == (0.5, 0.75)
-    assert found["selective_accuracy"] == pytest.approx(2 / 3)
-    assert found["macro_f1"] == pytest.approx((2 * 1 / (2 + 2) + 2 * 1 / (2 + 1)) / 2)
+    scores = task.score(examples, None, outputs)
+    assert (scores["accuracy"], scores["coverage"]) == (0.5, 0.75)
+    assert scores["selective_accuracy"] == pytest.approx(2 / 3)
+    assert scores["macro_f1"] == pytest.approx((2 * 1 / (2 + 2) + 2 * 1 / (2 + 1)) / 2)
     for decision, message in (
         ({"none_label": "yes"}, "none_label=yes must be a name that no class has"),
         ({"selective_accuracy": 0.9}, "selective_accuracy=0.9 chooses the threshold"),
@@ -56,9 +56,9 @@ def test_a_trained_folder_keeps_the_threshold_that_dev_chose(one_layer, tokenize
     assert figures["dev_selective_accuracy"] >= 0.9 and 0 < figures["dev_coverage"] < 1
     assert "threshold" not in (run.checkpoints / "step_8/config.json").read_text()
     runner = load_runner(run.best)
-    found = [prediction.label for prediction in runner.classify(texts[:32])]
-    assert found.count("unsure") == round(32 * (1 - figures["dev_coverage"]))
-    right = [name == ("bad", "good")[y] for name, y in zip(found, labels, strict=False)]
+    answers = [prediction.label for prediction in runner.classify(texts[:32])]
+    assert answers.count("unsure") == round(32 * (1 - figures["dev_coverage"]))
+    right = [name == ("bad", "good")[y] for name, y in zip(answers, labels, strict=False)]
     assert np.mean(right) == pytest.approx(figures["dev_accuracy"])
     page = (run.path / "report.html").read_text()
     assert "Worst mistakes on dev" in page and texts[right.index(False)] in page

@@ -373,12 +373,12 @@ def test_mediapipe_gives_what_the_runtime_gives(files, mediapipe):
 
 
 def test_a_file_keeps_the_threshold_below_which_it_has_no_answer(files):
-    found = load_runner(files[0] / "fixed.tflite").classify(TEXTS)
-    for answer in found:
+    answers = load_runner(files[0] / "fixed.tflite").classify(TEXTS)
+    for answer in answers:
         best = max(answer.probabilities, key=answer.probabilities.get)
         is_sure = answer.probabilities[best] >= LEAST
         assert answer.label == (best if is_sure else "neither")
-    assert len({answer.label for answer in found}) > 1
+    assert len({answer.label for answer in answers}) > 1
 
 
 def test_the_documents_client_runs(files, mediapipe):

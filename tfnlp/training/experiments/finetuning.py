@@ -54,6 +54,8 @@ class FineTuning(Experiment):
     regularizer: AdversarialRegularizer | None = None
     compress: Callable | None = None
 
+    mistakes = ()  # of `worst_mistakes`, once evaluated
+
     @property
     def monitor(self):
         name = self.task.monitor
