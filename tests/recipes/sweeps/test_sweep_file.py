@@ -63,10 +63,6 @@ HEAD = f"recipe: finetune_classifier\nflags: {FLAGS}\n"
         (HEAD + "variants: {a: }\nseeds: [0, 0]", "`seeds` must be different whole numbers"),
         (HEAD + "variants: {a: }\nseeds: [x]", "`seeds` must be different whole numbers, such as"),
         (HEAD + "variants: {a: {b: {c: 1}}}", "step=b is unknown; use one of finetune_classifier"),
-        (HEAD + "variants: {a: }\nfolds: 5", "variant 'a', .*: Give either --dev or --fold"),
-        (HEAD + "variants: {a: }\nfolds: 1", "folds=1 must be a whole number, 2 or more"),
-        (HEAD + "variants: {a: }\nfolds: 5\nseeds: [0, 1]", "`folds` takes one seed, and"),
-        ("recipe: finetune_tagger\nvariants: {a: }\nfolds: 5", "'a': no step reads a fold, which"),
         (HEAD + "variants: {a: }\nsteps: []", "key=recipe is unknown; use one of steps, var"),
         ("recipe: finetune\nvariants: {a: }", "recipe=finetune is unknown"),
         ("recipe: export_tflite\nvariants: {a: }", "variant 'a', .* --model_dir must be given;"),
@@ -78,7 +74,11 @@ HEAD = f"recipe: finetune_classifier\nflags: {FLAGS}\n"
          "\nseeds: [0, 1]", "variant 'b': the file has 2 seeds, but no"),
         ("variants: {a: }", "variant 'a' has no `steps`, and the file no `recipe`"),
         ("a: [1\nb: 2", r"yaml, line 2: not valid YAML \(expected"),
-        ("- a", r"must be a mapping, not \['a'\]")
+        ("- a", r"must be a mapping, not \['a'\]"),
+        (HEAD + "variants: {a: }\nfolds: 5", "variant 'a', .*: Give either --dev or --fold"),
+        (HEAD + "variants: {a: }\nfolds: 1", "folds=1 must be a whole number, 2 or more"),
+        (HEAD + "variants: {a: }\nfolds: 5\nseeds: [0, 1]", "`folds` takes one seed, and"),
+        ("recipe: finetune_tagger\nvariants: {a: }\nfolds: 5", "'a': no step reads a fold, which")
     ]
 )  # fmt: skip
 def test_a_wrong_file_is_one_sentence_before_anything_runs(text, said, write_sweep):
