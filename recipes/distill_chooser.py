@@ -15,6 +15,7 @@ from tfnlp import tasks
 
 distillation_flags.define_flags()
 task_flags.define_chooser_flags()
+task_flags.define_monitor_flag(["accuracy"])
 data_flags.define_split_flags()
 
 

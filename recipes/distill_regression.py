@@ -24,7 +24,7 @@ data_flags.define_split_flags()
 def main():
     distillation_flags.check_flags()
     splits = task_flags.read_scored()
-    task = tasks.Regression(FLAGS.monitor)
+    task = tasks.Regression()
     distillation_run.distill(task, splits)
 
 

@@ -12,6 +12,7 @@ from recipes.shell import entry_point, finetuning_run
 from tfnlp import tasks
 
 task_flags.define_chooser_flags()
+task_flags.define_monitor_flag(["accuracy"])
 data_flags.define_split_flags()
 finetuning_run.define_flags()
 

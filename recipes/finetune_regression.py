@@ -23,7 +23,7 @@ def main():
     finetuning_run.check_flags()
     splits = task_flags.read_scored()
     train = splits["train"]
-    task = tasks.Regression(FLAGS.monitor)
+    task = tasks.Regression()
     finetuning_run.finetune(task, train.texts + (train.pairs or []), splits)
 
 

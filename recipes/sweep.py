@@ -27,12 +27,15 @@ output of one before it, so that shared steps run once:
       int8:    {}
       float:   {quantization: float32}
 
-In flags {run} is the run's folder, {sweep} the sweep's folder, {variant} the variant's name and
-{seed} the seed; an empty value leaves a flag at its default. The table shows the mean of each
-figure over the seeds with its standard error, and the difference to the base (base: NAME, else the
-first variant), paired by seed; metrics: [...] selects the figures. It covers finished runs only,
-and marks figures that are no number, such as NaN. OUTPUT_DIR gets table.tsv, runs.tsv and
-variants.png.
+In flags {run} is the run's folder, {sweep} the sweep's folder, {variant} the variant's name,
+{seed} the seed and {fold} the fold, such as 2/5; an empty value leaves a flag at its default. The
+table shows the mean of each figure over the seeds with its standard error, and the difference to
+the base (base: NAME, else the first variant), paired by seed; metrics: [...] selects the figures.
+It covers finished runs only, and marks figures that are no number, such as NaN. OUTPUT_DIR gets
+table.tsv, runs.tsv and variants.png.
+
+With `folds: 5` in place of seeds and of dev, a classifier is evaluated on each of 5 folds of its
+training file, and the table has the means over folds.
 """
 
 import sys

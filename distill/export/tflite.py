@@ -26,7 +26,8 @@ from tfnlp.configs import VectorHead
 from tfnlp.models import check_vocabulary, num_classes, with_vectors
 from tfnlp.pipelines.pipeline import thresholds_of
 from tfnlp.quantization.fake_quantization import converting, in_float
-from tfnlp.tasks.kinds import kind_of
+from tfnlp.tasks.classifier_settings import Decision
+from tfnlp.tasks.kinds import CLASSIFIER, kind_of
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import atomic_replace
 
@@ -133,6 +134,10 @@ class _TextFile:
         self.task_settings = dict(task_settings or {})
         if "thresholds" in self.task_settings:
             thresholds_of(self.task_settings, self.labels)
+        if self.kind == CLASSIFIER:
+            least = Decision.from_settings(self.task_settings).threshold
+            if least and options.score_threshold is None:
+                options = dataclasses.replace(options, score_threshold=least)
         if self.kind.pairs is not None:
             self.task_settings.pop("pairs", None)
             self.task_settings |= {"pairs": True} if self.kind.pairs else {}

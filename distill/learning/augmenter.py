@@ -7,6 +7,7 @@ from distill.learning.text_continuation import TextContinuer
 from distill.learning.word_neighbours import WordNeighbours
 from distill.learning.word_replacement import WordReplacer
 from tfnlp import checkpoints, pipelines, text
+from tfnlp.tasks.classifier_settings import Decision
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,4 +49,5 @@ class Augmenter:
     def _load_judge(self):
         teacher = pipelines.load_runner(self.teacher_dir, self.batch_size)
         teacher.labels = self.labels
+        teacher.decision = Decision()  # a label for each text, however sure
         return lambda texts, pairs: [answer.label for answer in teacher.classify(texts, pairs)]

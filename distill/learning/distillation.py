@@ -12,7 +12,7 @@ from tfnlp.checkpoints import check_saves
 from tfnlp.models import check_lengths, check_vocabulary
 from tfnlp.plots import plot_curves
 from tfnlp.training.experiments.finetuning import FineTuning, check_varied, encode_splits
-from tfnlp.training.run.resumable_fit import fit
+from tfnlp.training.run.resumable_fit import fit, lower_is_better
 from tfnlp.training.step.optimizer import compile_model
 from tfnlp.utils.errors import InputError
 
@@ -67,7 +67,7 @@ class Distillation(FineTuning):
     As in `FineTuning`, the best epoch is kept. Its figures are those of the student, and prefixed
     with `teacher_` those of the teacher. If there is an unpruned teacher, `teacher_` is for it,
     and `pruned_teacher_` for the pruned one. `share_of_teacher` is the student's `task.monitor` on
-    dev over the teacher's.
+    dev over the teacher's, of no loss or error.
 
     Args:
         task: the teacher's.
@@ -176,6 +176,6 @@ class Distillation(FineTuning):
             scored = {name: data for name, data in splits.items() if name != "train"}
             teacher = unpruned.score(splits, self._encode_for(unpruned, scored))
         figures |= {f"teacher_{name}": value for name, value in teacher.items()}
-        if teacher[score] > 0:
+        if not lower_is_better(score) and teacher[score] > 0:
             figures["share_of_teacher"] = figures[score] / teacher[score]
         return figures

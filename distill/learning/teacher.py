@@ -13,9 +13,10 @@ from distill.learning.teacher_outputs import StackedOutputs, compute_teacher_out
 from distill.learning.terms import check_terms, read_tensor
 from tfnlp.checkpoints import load_model, read_head, read_labels
 from tfnlp.models import MASKED_LMS, check_vocabulary, num_classes, token_axes
+from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.text import load_tokenizer
 from tfnlp.text.tokenizers.tokenizer import Tokenizer
-from tfnlp.training.experiments.finetuning import score_splits
+from tfnlp.training.experiments.finetuning import predict_splits, score_splits
 from tfnlp.training.run.fingerprints import model_fingerprint
 from tfnlp.utils.errors import InputError
 
@@ -115,11 +116,13 @@ class Teacher:
         return StackedOutputs(parts)
 
     def score(self, splits, batches):
-        """Return the figures of the model or of the ensemble, see `score_splits`."""
+        """Return the figures of the model or of the ensemble, with its parameters."""
         model = self.model
         if len(self.models) > 1:
             model = Ensemble(self.models, self.task, self.shares, pooled=True)
-        return score_splits(model, self.task, splits, batches)
+        outputs = predict_splits(model, self.task, batches)
+        figures = {"parameters": count_parameters(model)}
+        return figures | score_splits(self.task, splits, batches, outputs)
 
     def fingerprints(self):
         """Return the fingerprints of a run by this teacher, as `fit` takes them."""

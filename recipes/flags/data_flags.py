@@ -16,13 +16,13 @@ FLAGS = flags.FLAGS
 
 
 @group("Data")
-def define_split_flags(train="Training file."):
+def define_split_flags(train="Training file.", required=("train", "dev")):
     """Define the flags of the training, dev and test files; `train` is the help of --train."""
     flags.DEFINE_string("train", None, train)
     flags.DEFINE_string("dev", None, "File to evaluate on after each epoch, to select the best.")
     define_further_dev_flag()
     flags.DEFINE_string("test", None, "File to evaluate the best epoch on, if given.")
-    flags.mark_flags_as_required(["train", "dev"])
+    flags.mark_flags_as_required(required)
 
 
 def define_further_dev_flag():

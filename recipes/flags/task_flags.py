@@ -7,21 +7,39 @@ from recipes.flags.data_flags import define_split_flags, read_splits
 from recipes.shell.command_line import flag_text, group, hide, refuse_beside, refuse_without
 from tfnlp import tasks, text
 from tfnlp.configs import POOLING_MODES
-from tfnlp.tasks import classification, multi_label
+from tfnlp.tasks import classification, multi_label, regression
 from tfnlp.tasks.answerer_settings import AnswererSettings
+from tfnlp.tasks.classifier_settings import ClassLoss, Decision
+from tfnlp.tasks.multi_label import as_threshold
 from tfnlp.tasks.vector_settings import SCORED, VectorSettings
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
-MONITORS = sorted({*classification.SCORES, *multi_label.SCORES})
+
+
+@group("Score")
+def define_monitor_flag(scores, default=None, rest=""):
+    """Define --monitor, one of some scores or the loss; `rest` ends its help."""
+    flags.DEFINE_enum(
+        "monitor",
+        default,
+        [*scores, "loss"],
+        f"Score on --dev that selects the best epoch, or the loss{rest}.",
+    )
 
 
 @group("Data")
 def define_classification_data_flags():
     """Define the data flags of a classifier."""
-    define_split_flags(
-        "Training file: .tsv, .csv, .json, .jsonl, .parquet, or with .gz; or a saved dataset."
+    formats = ".tsv, .csv, .json, .jsonl, .parquet, or with .gz; or a saved dataset"
+    define_split_flags(f"Training file: {formats}.", required=("train",))
+    flags.DEFINE_string(
+        "fold",
+        None,
+        "In place of --dev, a fold of --train with like shares of each label: 2/5 for the second "
+        "of 5 (`sweep` runs all of them).",
     )
+    flags.mark_flags_as_mutual_exclusive(["dev", "fold"], required=True)
     flags.DEFINE_string("text_column", "sentence", "Column of the text.")
     flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
     flags.DEFINE_string(
@@ -57,25 +75,18 @@ def define_classification_data_flags():
 @group("Score")
 def define_classification_score_flags():
     """Define the flags of a classifier's score."""
-    flags.DEFINE_enum(
-        "monitor",
-        "accuracy",
-        MONITORS,
-        "Score that selects the best epoch; f1 is the F1 of --positive_label. With --multi_label "
-        "macro_f1 if not given.",
-    )
+    scores = sorted({*classification.SCORES, *multi_label.SCORES})
+    rest = "; f1 is the F1 of --positive_label. With --multi_label macro_f1 if not given"
+    define_monitor_flag(scores, "accuracy", rest)
     flags.DEFINE_string(
         "threshold",
         None,
-        "With --multi_label, the probability from which a label applies, from 0 to 1; label (one "
-        "for each) or all (one for all), of the highest F1 on --dev; label if not given.",
+        "Probability from 0 to 1 below which the answer is --none_label. With --multi_label, from "
+        "which a label applies; label (one for each) or all (one for all), of the highest F1 on "
+        "--dev; label if not given.",
     )
-    flags.DEFINE_bool(
-        "calibrate",
-        False,
-        "Divide the best epoch's logits by the temperature that fits --dev; answers stay.",
-    )
-    hide("calibrate")
+    dataclass_flags.define(Decision, "calibrated", "selective_accuracy", "none_label")
+    dataclass_flags.define(ClassLoss, "focal_gamma")
     flags.DEFINE_list(
         "class_weights",
         None,
@@ -103,6 +114,7 @@ def define_answerer_flags():
     """Define the flags of question answering."""
     dataclass_flags.define(AnswererSettings)
     flags.DEFINE_integer("n_best", 5, "Answers to write for each question.", 1)
+    define_monitor_flag(["f1", "exact_match"], rest="; f1 if not given")
 
 
 @group("Task")
@@ -112,6 +124,9 @@ def define_tagger_flags():
         "comment_prefix", None, "Prefix of comment lines; that of CoNLL and KLUE if not given."
     )
     flags.DEFINE_integer("stride", 32, "Tokens that a window shares with the one before.", 0)
+    scores = ["f1", "precision", "recall", "word_accuracy", "macro_f1", "character_macro_f1"]
+    rest = "; f1 of entities if not given, else word_accuracy, of characters macro_f1"
+    define_monitor_flag([*scores, "character_accuracy"], rest=rest)
 
 
 @group("Task")
@@ -130,9 +145,7 @@ def define_regression_flags():
     flags.DEFINE_string("text_column", "sentence1", "Column of the text.")
     flags.DEFINE_string("pair_column", "sentence2", "Column of the second text; empty for none.")
     flags.DEFINE_string("score_column", "score", "Column of the number.")
-    flags.DEFINE_enum(
-        "monitor", "pearson", ["pearson", "spearman"], "Score that selects the best epoch."
-    )
+    define_monitor_flag(regression.SCORES, "pearson")
 
 
 @group("Task")
@@ -214,18 +227,25 @@ def read_classification(label_names=None):
     splits = read_labelled(label_names)
     train = splits["train"]
     weights = tasks.class_weights(FLAGS.class_weights, train, FLAGS.multi_label)
-    options = {"class_weights": weights, "linear": FLAGS.baseline}
+    loss = dataclass_flags.read(ClassLoss, class_weights=weights)
+    options = {"class_loss": loss, "linear": FLAGS.baseline}
     if not FLAGS["monitor"].using_default_value:
         options["monitor"] = FLAGS.monitor
     if FLAGS.multi_label:
-        refuse_beside(["positive_label", "calibrate", "probability_weight"], "`multi_label`")
+        of_one_label = ["positive_label", "probability_weight"]
+        of_one_label += ["calibrate", "selective_accuracy", "none_label"]
+        refuse_beside(of_one_label, "`multi_label`")
         options["separator"] = FLAGS.label_separator
         if FLAGS.threshold:
             options["threshold"] = FLAGS.threshold
         return tasks.MultiLabelClassification(train.label_names, **options), splits
-    refuse_without(["threshold", "label_separator"], "multi_label")
+    refuse_without(["label_separator"], "multi_label")
     refuse_without(["probability_weight"], "label_columns")
-    options |= {"positive_label": FLAGS.positive_label, "calibrated": FLAGS.calibrate}
+    threshold = {"threshold": as_threshold(FLAGS.threshold)} if FLAGS.threshold else {}
+    options["decision"] = dataclass_flags.read(Decision, **threshold)
+    if not options["decision"].rejects:
+        refuse_without(["none_label"], "threshold")
+    options["positive_label"] = FLAGS.positive_label
     return tasks.Classification(train.label_names, **options), splits
 
 
@@ -248,9 +268,12 @@ def read_labelled(label_names=None):
             "leave them out."
         )
     train = _read_labelled(FLAGS.train, label_names or FLAGS.labels)
-    return read_splits(
+    splits = read_splits(
         lambda path: train if path == FLAGS.train else _read_labelled(path, train.label_names)
     )
+    if FLAGS.fold:
+        splits["train"], splits["dev"] = text.split_fold(train, FLAGS.fold)
+    return splits
 
 
 def _read_labelled(path, label_names):

@@ -172,7 +172,8 @@ def _required(flag):
         except flags.ValidationError:
             return False
 
-    return flag.default is None and not all(map(accepts_none, flag.validators))
+    of_one = [x for x in flag.validators if not hasattr(x, "flag_names")]  # of several: no
+    return flag.default is None and not all(map(accepts_none, of_one))
 
 
 def _missing():
@@ -193,6 +194,8 @@ def _what_is_wrong(error):
         return f"--{match[1]} needs a value, as in --{match[1]}=VALUE."
     if match := re.match(r"-*(\w+)=.* does not take an argument", message):
         return f"--{match[1]} takes no value."
+    if match := re.search(r"Exactly one of \((.*)\) must have a value", message):
+        return f"Give either --{match[1].replace(', ', ' or --')}."
     match = re.match(r"flag --(\w+)=", message)
     expected = _expected(FLAGS[match[1]]) if match else ""
     if expected:

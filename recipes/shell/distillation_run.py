@@ -45,6 +45,8 @@ def distill(task, splits):
         task: see `tfnlp.tasks`.
         splits: {name: examples}, from `data_flags.read_splits`.
     """
+    if not FLAGS["monitor"].using_default_value:
+        task.select_by(FLAGS.monitor)
     if FLAGS.family or FLAGS.size:
         model_flags.check_head(task, ())
     map_shards = runner_flags.map_shards("cache_dir")

@@ -15,8 +15,10 @@ from tfnlp.text.reading.lines import check_file
 from tfnlp.utils.errors import InputError, unknown_name
 from tfnlp.utils.hub import is_remote
 
-KEYS = ("steps", "variants", "seeds", "base", "metrics")
+KEYS = ("steps", "variants", "seeds", "folds", "base", "metrics")
 STEP_KEYS = ("recipe", "flags", "name")
+# Recipes of a classifier, whose dev set may be a fold.
+WITH_FOLDS = ("finetune_classifier", "distill_classifier")
 # Flags that the sweep sets for each run.
 SWEEP_FLAGS = ("output_dir", "overwrite")
 # YAML tags that are not read as strings.
@@ -28,7 +30,7 @@ class Step:
     """One recipe call of a run, with its flags as strings.
 
     In a flag's value {run} stands for the run's folder, {sweep} for the sweep's folder, {variant}
-    for the variant's name and {seed} for the run's seed.
+    for the variant's name, {seed} for the run's seed and {fold} for its fold, such as 2/5.
     """
 
     name: str
@@ -53,23 +55,25 @@ class Step:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """Run of a variant with one seed.
+    """Run of a variant with one seed, or on one fold.
 
     Args:
         variant: the variant's name.
-        seed: an integer.
+        unit: "seed" or "fold".
+        number: the seed, or the fold from 1 on.
         folder: the folder that its steps write to, a `pathlib.Path`.
         steps: a list of `Step`, with all placeholders filled in.
     """
 
     variant: str
-    seed: int
+    unit: str
+    number: int
     folder: pathlib.Path
     steps: list
 
     @property
     def name(self):
-        return f"{self.variant}, seed {self.seed}"
+        return f"{self.variant}, {self.unit} {self.number}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +83,8 @@ class Sweep:
     Args:
         path: path of the file.
         variants: {name: list of `Step`}.
-        seeds: a list of integers.
+        seeds: a list of integers; one if there are folds.
+        folds: the number of folds of the training file to evaluate on, one a run; None for none.
         base: the variant that the others are compared with.
         metrics: the names of the metrics to show; empty for a selection.
     """
@@ -89,21 +94,29 @@ class Sweep:
     seeds: list
     base: str
     metrics: list
+    folds: int | None = None
+
+    @property
+    def unit(self):
+        """What the runs of a variant differ in, "seed" or "fold"."""
+        return "fold" if self.folds else "seed"
 
     def runs(self, folder):
         """Return the runs below a folder: all variants with the first seed, then the next one."""
         folder, runs = pathlib.Path(folder), []
-        for seed in self.seeds:
+        for number in range(1, self.folds + 1) if self.folds else self.seeds:
+            seed = self.seeds[0] if self.folds else number
             for name, steps in self.variants.items():
-                place = folder / name / f"seed_{seed}"
+                place = folder / name / f"{self.unit}_{number}"
                 places = {"run": place, "sweep": folder, "variant": name, "seed": seed}
+                places["fold"] = f"{number}/{self.folds}"
                 whole = [
                     dataclasses.replace(
                         step, flags=step.filled(places) | {"output_dir": str(place / step.name)}
                     )
                     for step in steps
                 ]
-                runs.append(Run(name, seed, place, whole))
+                runs.append(Run(name, self.unit, number, place, whole))
         return runs
 
     def place(self, variant, step):
@@ -137,24 +150,38 @@ def read_sweep(path):
     if not all(map(str.isdecimal, seeds)) or not len({*map(int, seeds)}) == len(seeds) > 0:
         raise InputError(f"{path}: `seeds` must be different whole numbers, such as [0, 1, 2].")
     metrics = _as_list(content.get("metrics") or [])
-    return Sweep(path, variants, [*map(int, seeds)], base, metrics)
+    return Sweep(path, variants, [*map(int, seeds)], base, metrics, _folds(path, content, seeds))
+
+
+def _folds(path, content, seeds):
+    """Return the number of folds of a sweep's content, or None."""
+    folds = content.get("folds")
+    if folds is None:
+        return None
+    if not str(folds).isdecimal() or int(folds) < 2:
+        raise InputError(f"{path}: folds={folds} must be a whole number, 2 or more.")
+    if len(seeds) > 1:
+        raise InputError(f"{path}: `folds` takes one seed, and `seeds` has {len(seeds)}.")
+    return int(folds)
 
 
 def check_sweep(sweep, with_files=True):
-    """Check all flags of a sweep against its recipes, and add the seed to each step's flags.
+    """Check all flags of a sweep against its recipes, and add seed and fold to those of steps.
 
     Args:
         sweep: the result of `read_sweep`.
         with_files: whether the files that flags name must exist.
 
     Returns:
-        The `Sweep` with `seed={seed}` in each step whose recipe has a seed.
+        The `Sweep` with `seed={seed}` in each step whose recipe has a seed, and with `fold={fold}`
+        if there are folds, and its recipe reads one.
 
     Raises:
         InputError: if a recipe does not know a flag, rejects its value, or a flag names a
             missing file (the message names sweep file and variant); or if there are several
-            seeds, but a variant's runs do not depend on them.
+            seeds, or folds, but a variant's runs do not depend on them.
     """
+    sweep = dataclasses.replace(sweep, variants=_with_folds(sweep))
     with_seed = _check_flags(sweep)
     if with_files:
         for variant, steps in sweep.variants.items():
@@ -177,6 +204,26 @@ def check_sweep(sweep, with_files=True):
                 "`seed` out of the flags."
             )
     return dataclasses.replace(sweep, variants=variants)
+
+
+def _with_folds(sweep):
+    """Return the variants with the fold in the steps whose recipe reads one."""
+    if not sweep.folds:
+        return sweep.variants
+    variants = {
+        name: [
+            step.with_flags({"fold": "{fold}"} if step.recipe in WITH_FOLDS else {})
+            for step in steps
+        ]
+        for name, steps in sweep.variants.items()
+    }
+    for name, steps in variants.items():
+        if not any("{fold}" in value for step in steps for value in step.flags.values()):
+            raise InputError(
+                f"{sweep.path}, variant {name!r}: no step reads a fold, which "
+                f"{' and '.join(WITH_FOLDS)} do; leave `folds` out."
+            )
+    return variants
 
 
 def recipes():
@@ -263,6 +310,7 @@ def _check_flags(sweep):
     folder and seed stand for the placeholders.
     """
     places, uses, with_seed = {"run": "run", "sweep": "sweep", "seed": sweep.seeds[0]}, {}, set()
+    places["fold"] = f"1/{sweep.folds}"
     for variant, steps in sweep.variants.items():
         for step in steps:
             flags = step.filled(places | {"variant": variant}) | {"output_dir": "run"}

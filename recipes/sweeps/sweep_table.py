@@ -24,10 +24,10 @@ def write_table(sweep, folder):
     Raises:
         InputError: if the sweep names a metric that no run has.
     """
-    runs = {name: {} for name in sweep.variants}  # {variant: {seed: {name: number}}}
+    runs = {name: {} for name in sweep.variants}  # {variant: {seed or fold: {name: number}}}
     for run in sweep.runs(folder):
         if figures := read_figures(run):
-            runs[run.variant][run.seed] = figures
+            runs[run.variant][run.number] = figures
     names = [*dict.fromkeys(n for seeds in runs.values() for f in seeds.values() for n in f)]
     if not names:
         print("No run is finished yet.")
@@ -39,7 +39,7 @@ def write_table(sweep, folder):
     summary, folder = summarise_variants(runs, sweep.base, metrics), pathlib.Path(folder)
     _print_table(sweep, runs, summary, metrics)
     write_text(folder / "table.tsv", _tsv(_summary_rows(runs, summary, metrics)))
-    write_text(folder / "runs.tsv", _tsv(_run_rows(runs, names)))
+    write_text(folder / "runs.tsv", _tsv(_run_rows(sweep.unit, runs, names)))
     plot_variants(runs, summary, sweep.base, folder / "variants.png")
 
 
@@ -55,10 +55,14 @@ def _print_table(sweep, runs, summary, metrics):
         cells = [_cell(figures[metric], count) for metric in metrics]
         rows.append([f"{name} (base)" if name == sweep.base else name, str(count), *cells])
     print(*aligned(rows), sep="\n")
-    print("Means over seeds ± standard error; in brackets the difference to the base, by seed.")
+    unit = sweep.unit
+    print(
+        f"Means over {unit}s ± standard error; in brackets the difference to the base, by {unit}."
+    )
     if any(" of " in cell for row in rows[1:] for cell in row[2:]):
         print(
-            "Of so many seeds alone where it says so: the others have no number, or the base none."
+            f"Of so many {unit}s alone where it says so: the others have no number, or the base "
+            "none."
         )
 
 
@@ -95,11 +99,11 @@ def _summary_rows(runs, summary, metrics):
         yield row
 
 
-def _run_rows(runs, names):
-    yield ["variant", "seed", *names]
-    for variant, seeds in runs.items():
-        for seed, figures in seeds.items():
-            yield [variant, str(seed), *(_number(figures.get(name)) for name in names)]
+def _run_rows(unit, runs, names):
+    yield ["variant", unit, *names]
+    for variant, of_variant in runs.items():
+        for number, figures in of_variant.items():
+            yield [variant, str(number), *(_number(figures.get(name)) for name in names)]
 
 
 def _number(value):

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from tfnlp.checkpoints import load_model, read_config, save_model
@@ -40,6 +41,18 @@ def test_labels_that_do_not_fit_the_head_are_refused(fields, message, one_layer,
     path.write_text(json.dumps(json.loads(path.read_text()) | fields))
     with pytest.raises(InputError, match=rf"config\.json: .*{message}"):
         load_model(tmp_path, "classifier")
+
+
+def test_one_label_a_text_starts_a_new_head_on_several(one_layer, tmp_path):
+    several = build_model(one_layer, "multi_label_classifier", 2)
+    save_model(several, tmp_path, ["bad", "good"])
+    for head, is_kept in (("classifier", False), ("multi_label_classifier", True)):
+        loaded = load_model(tmp_path, head, 2)
+        first, last = (
+            np.array(w) for w in (loaded.weights[0], loaded.get_layer("classifier").kernel)
+        )
+        np.testing.assert_array_equal(first, several.weights[0])
+        assert np.array_equal(last, several.get_layer("classifier").kernel) == is_kept
 
 
 def test_missing_and_broken_configs_are_named(saved, tmp_path):

@@ -27,9 +27,9 @@ def test_classification_scores():
     with pytest.raises(InputError, match=r"positive_label=1 is not one of the labels \(no, yes\)"):
         Classification(["no", "yes"], positive_label="1")
     with pytest.raises(
-        InputError, match=r"monitor=F1 is unknown .did you mean f1.*; use one of accuracy, mat"
+        InputError, match=r"monitor=Matthews is unknown .did you mean matt.*; use one of accuracy,"
     ):
-        Classification(["no", "yes"], "F1")
+        Classification(["no", "yes"], "Matthews")
 
 
 def test_labels_of_one_class_are_refused():

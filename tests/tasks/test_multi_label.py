@@ -10,6 +10,7 @@ from tfnlp.models import build_model
 from tfnlp.pipelines import load_runner
 from tfnlp.pipelines.pipeline import thresholds_of
 from tfnlp.tasks import Classification, MultiLabelClassification, class_weights
+from tfnlp.tasks.classifier_settings import ClassLoss
 from tfnlp.tasks.multi_label import best_threshold
 from tfnlp.text import Examples, LabelColumns, read_label_sets
 from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig
@@ -85,7 +86,7 @@ def test_losses_and_their_weights_are_those_of_pytorch():
     )
     for task, y in ((MultiLabelClassification, labels), (Classification, ids)):
         found = [
-            float(task(NAMES, class_weights=given).loss(y, {"logits": logits}))
+            float(task(NAMES, class_loss=ClassLoss(given)).loss(y, {"logits": logits}))
             for given in (None, w)
         ]
         assert abs(found[0] - found[1]) > 1e-3
@@ -99,9 +100,14 @@ def test_weights_of_classes():
     assert class_weights(None, examples) is None
     several = Examples([*"abcd"], None, SETS, NAMES)
     np.testing.assert_allclose(class_weights(["balanced"], several, True), [1, 3, 3])
-    for given, message in (("x=1", "x is unknown"), ("b=-1", "positive"), ("b=", "positive")):
+    for given, message in (
+        (["x=1"], "x is unknown"),
+        (["b=-1"], "positive"),
+        (["b="], "positive"),
+        (["b=1", "b=2"], "b=2: 'b' has a weight already"),
+    ):
         with pytest.raises(InputError, match=message):
-            class_weights([given], examples)
+            class_weights(given, examples)
 
 
 def test_scores():
@@ -143,6 +149,8 @@ def test_the_threshold_is_that_of_the_highest_f1():
         }
         assert not applies.any() or f1[threshold] == max(f1.values())
     assert best_threshold(np.zeros(3), np.arange(3) / 3) == 0.5
+    assert MultiLabelClassification(NAMES).decisive() == {}
+    assert MultiLabelClassification(NAMES, threshold=0.3).decisive() == {"threshold": 0.3}
     for threshold in ("1.5", "nan", "best"):
         with pytest.raises(InputError, match=f"threshold={threshold} must be a number from 0"):
             MultiLabelClassification(NAMES, threshold=threshold)

@@ -8,6 +8,7 @@ from scipy import special
 from tfnlp.models import build_model
 from tfnlp.pipelines import load_runner
 from tfnlp.tasks import Classification
+from tfnlp.tasks.classifier_settings import Decision
 from tfnlp.tasks.temperature_scaling import calibration_error, fit_temperature
 from tfnlp.text import Examples
 from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig
@@ -45,7 +46,7 @@ def test_a_calibrated_model_keeps_its_answers(one_layer, tokenizer, tmp_path):
     for calibrated in (False, True):
         keras.utils.set_random_seed(0)
         model = build_model(one_layer, "classifier", 2)
-        task = Classification(["bad", "good"], calibrated=calibrated)
+        task = Classification(["bad", "good"], decision=Decision(calibrated=calibrated))
         run = RunFolder(tmp_path / str(calibrated), {})
         figures.append(FineTuning(task, model, tokenizer, data, config, run).run_all())
         runners.append(load_runner(run.best))

@@ -97,6 +97,22 @@ def test_the_best_epoch_has_the_most_and_nan_never_counts(tmp_path):
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == handlers
 
 
+def test_the_best_epoch_has_the_least_loss_or_error(tmp_path):
+    config = TrainingConfig(epochs=3, batch_size=4)
+    for name in ("val_loss", "val_calibration_error"):
+        run, script, saved = RunFolder(tmp_path / name, {}), [0.5, 0.7, 0.4], []
+
+        def evaluate(name=name, script=script):
+            return {name: script.pop(0)}
+
+        def save_best(folder, saved=saved, script=script):
+            saved.append(3 - len(script))
+
+        model, batches = tiny_model(config), make_batches(25)
+        fit(model, batches, config, run, save_best, monitor=name, evaluate=evaluate)
+        assert saved == [1, 3]
+
+
 @pytest.mark.parametrize(
     ("script", "epochs"),
     [([0.5, NAN, NAN, 0.9], 3), ([0.5, 0.4, 0.6, 0.5, 0.3, 0.9], 5)],  # a gain starts it anew

@@ -164,15 +164,19 @@ def _score(task, model, examples):
 
 
 def linear_figures(task, splits):
-    """Return {name: figure} of `compare_baselines`: score of the task's monitor, size and time."""
+    """Return {name: figure} of `compare_baselines`: a score, size and time.
+
+    The score is the task's monitor, or the first of the task where that is of probabilities.
+    """
     figures = {}
     for result in compare_baselines(task, splits):
         name = result.name.removeprefix("words ")
         for split in splits:
             if split != "train":
-                score = result.scores.get(figure_name(split, task.monitor))
-                if score is not None:  # of labels alone, which have no probabilities
-                    figures[figure_name(split, f"{name}_{task.monitor}")] = score
+                of_labels = figure_name(split, task.monitor) in result.scores
+                score = task.monitor if of_labels else task.scores[0]
+                value = result.scores[figure_name(split, score)]
+                figures[figure_name(split, f"{name}_{score}")] = value
         figures |= {f"{name}_bytes": result.bytes, f"{name}_ms": result.milliseconds}
     return figures
 

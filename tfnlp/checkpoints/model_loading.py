@@ -42,7 +42,8 @@ def load_model(folder, head=None, num_classes=None, **options):
             "bert_base_en" or "kaggle://keras/bert/keras/bert_base_en".
         head: None for the encoder alone, or one of `tfnlp.models.HEADS`. Where the folder has
             no such head, it starts from fresh weights.
-        num_classes: of a new head; as many as the folder's where None.
+        num_classes: of a new head; as many as the folder's where None. A classifier of one label
+            a text starts anew on a folder of several.
         options: `hidden_states`, `attention_scores`, `attention_projections`, `memory`, `packed`,
             `vectors`, `block_size` and `dtype`, as `build_model` takes them; the `vectors` of a
             folder of sentence-transformers are its own if not given.
@@ -61,6 +62,8 @@ def load_model(folder, head=None, num_classes=None, **options):
     config = family.adapt(config, reader.names())
     config = _untied_as_stored(config, family, head, reader)
     has_head = may_have_head(folder, family, head)
+    if head == "classifier" and num_classes and _is_multi_label(folder):
+        has_head = False  # its logits are of labels that do not exclude each other
     stored_classes = _stored_classes(config, family, head, reader) if has_head else None
     if has_head and head in TEXT_CLASS_HEADS:
         _check_labels(folder, head, stored_classes)
@@ -105,16 +108,21 @@ def _check_labels(folder, head, num_classes):
     if not (folder / "config.json").exists():
         return
     path, labels = folder / "config.json", read_labels(folder)
-    if head == "classifier" and read_head(folder) == "multi_label_classifier":
+    if head == "classifier" and _is_multi_label(folder):
         raise InputError(
             f"{path}: problem_type={MULTI_LABEL!r} has several labels a text; load it with "
-            "head='multi_label_classifier', or train it as such, by `multi_label` of the recipe."
+            "head='multi_label_classifier', or give num_classes to start a new classifier."
         )
     if labels and num_classes and len(labels) != num_classes:
         raise InputError(
             f"{path}: id2label names {len(labels)} classes, and the head has {num_classes}; "
             "give a name for each."
         )
+
+
+def _is_multi_label(folder):
+    path = folder / "config.json"
+    return path.exists() and read_head(folder) == "multi_label_classifier"
 
 
 def read_pooler(folder):

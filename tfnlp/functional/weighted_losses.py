@@ -172,25 +172,42 @@ def squared_error(labels, predictions, *weights):
     return weighted_mean(ops.square(predictions - labels), *weights)
 
 
-def binary_cross_entropy(labels, logits, *weights, positive_weights=None):
+def focal(log_probabilities, gamma):
+    """Return the focal loss of the probability p of what is right: -(1 - p)^gamma log p.
+
+    Lin et al. 2017, 'Focal Loss for Dense Object Detection', eq. 4; gamma 0 is the cross-entropy.
+
+    Args:
+        log_probabilities: log p, at most 0, of any shape.
+        gamma: at least 0.
+    """
+    if not gamma:
+        return -log_probabilities
+    # The power of 0 has no finite gradient for a gamma below 1.
+    rest = ops.maximum(-ops.expm1(log_probabilities), keras.config.epsilon())
+    return -ops.power(rest, gamma) * log_probabilities
+
+
+def binary_cross_entropy(labels, logits, *weights, positive_weights=None, gamma=0.0):
     """Return the mean cross-entropy of labels that are independent of each other.
 
     It is -(w y log p + (1 - y) log(1 - p)) with p = sigmoid(logit), as `BCEWithLogitsLoss` of
-    PyTorch has it.
+    PyTorch has it; with `gamma` each logarithm is that of `focal`.
 
     Args:
         labels: (B, C), y: 1 where a label applies, else 0; or a probability.
         logits: (B, C).
         weights: as in `weighted_mean`.
         positive_weights: (C,), w of each label; 1 where None.
+        gamma: of the focal loss.
     """
     labels, logits = ops.cast(labels, "float32"), ops.cast(logits, "float32")
-    w = 1.0 if positive_weights is None else positive_weights
-    values = -(w * labels * ops.log_sigmoid(logits) + (1 - labels) * ops.log_sigmoid(-logits))
-    return weighted_mean(values, *weights)
+    w = 1.0 if positive_weights is None else ops.convert_to_tensor(positive_weights, "float32")
+    applies, not_so = (focal(ops.log_sigmoid(x), gamma) for x in (logits, -logits))
+    return weighted_mean(w * labels * applies + (1 - labels) * not_so, *weights)
 
 
-def cross_entropy(labels, logits, *weights, class_weights=None):
+def cross_entropy(labels, logits, *weights, class_weights=None, gamma=0.0):
     """Return the mean cross-entropy of labels (...) and logits (..., C), ignoring the label -100.
 
     Args:
@@ -198,6 +215,7 @@ def cross_entropy(labels, logits, *weights, class_weights=None):
         logits: of 2 or more classes.
         weights: as in `weighted_mean`.
         class_weights: (C,), of the entries with each label; None for 1.
+        gamma: of the loss of each entry, which is `focal`.
 
     Raises:
         ValueError: if the logits have one class, whose cross-entropy is always 0.
@@ -209,11 +227,12 @@ def cross_entropy(labels, logits, *weights, class_weights=None):
         ops.where(real, labels, 0), ops.cast(logits, "float32"), from_logits=True
     )
     if class_weights is not None:
+        class_weights = ops.convert_to_tensor(class_weights, "float32")
         weights = *weights, ops.take(class_weights, ops.where(real, labels, 0))
-    return weighted_mean(values, real, *weights)
+    return weighted_mean(focal(-values, gamma), real, *weights)
 
 
-def soft_cross_entropy(probabilities, logits, *weights, class_weights=None):
+def soft_cross_entropy(probabilities, logits, *weights, class_weights=None, gamma=0.0):
     """Return the mean cross-entropy of label probabilities (..., C) and logits (..., C).
 
     It is that of PyTorch's `CrossEntropyLoss` for targets that are probabilities.
@@ -222,11 +241,14 @@ def soft_cross_entropy(probabilities, logits, *weights, class_weights=None):
         probabilities, logits: of 2 or more classes.
         weights: as in `weighted_mean`.
         class_weights: (C,), of each class's part of an entry; None for 1.
+        gamma: of the loss of each part, which is `focal`.
     """
     check_classes(logits)
-    parts = ops.cast(probabilities, "float32") * ops.log_softmax(ops.cast(logits, "float32"))
-    parts = parts if class_weights is None else parts * class_weights
-    return weighted_mean(-ops.sum(parts, axis=-1), *weights)
+    parts = focal(ops.log_softmax(ops.cast(logits, "float32")), gamma)
+    parts = ops.cast(probabilities, "float32") * parts
+    if class_weights is not None:
+        parts = parts * ops.convert_to_tensor(class_weights, "float32")
+    return weighted_mean(ops.sum(parts, axis=-1), *weights)
 
 
 def token_cross_entropy(labels, logits, *weights, label_smoothing=0.0):

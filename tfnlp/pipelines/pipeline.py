@@ -18,6 +18,7 @@ import dataclasses
 
 import numpy as np
 
+from tfnlp.tasks.classifier_settings import Decision
 from tfnlp.tasks.kinds import (
     ANSWERER,
     CHOOSER,
@@ -42,7 +43,8 @@ class Classification:
     """The prediction of a classifier for one text.
 
     Args:
-        label: the most probable class.
+        label: the most probable class, or the `none_label` of the settings where its probability
+            is below their `threshold`.
         probabilities: {label: probability}, in the model's order.
         truncated: whether the text exceeded the model's length limit and lost its end.
     """
@@ -123,9 +125,17 @@ class Pipeline(abc.ABC):
 
 
 class Classifier(Pipeline):
-    """Text classifier; reads the output `probability`, (C,)."""
+    """Text classifier; reads the output `probability`, (C,).
+
+    Where the probability of the most probable class is below the `threshold` in `settings`, the
+    answer is their `none_label`.
+    """
 
     kind = CLASSIFIER
+
+    def __init__(self, backend):
+        super().__init__(backend)
+        self.decision = Decision.from_settings(self.settings)
 
     def classify(self, texts, pairs=None):
         """Return the `Classification` of each text, or pair of texts.
@@ -149,7 +159,10 @@ class Classifier(Pipeline):
         return [self._prediction(*pair) for pair in pairs]
 
     def _prediction(self, probabilities, truncated):
-        return Classification(max(probabilities, key=probabilities.get), probabilities, truncated)
+        label = max(probabilities, key=probabilities.get)
+        if probabilities[label] < self.decision.threshold:
+            label = self.decision.none_label
+        return Classification(label, probabilities, truncated)
 
     def predict(self, texts, second_texts=None):
         return self.classify(texts, second_texts)

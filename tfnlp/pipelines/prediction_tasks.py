@@ -10,6 +10,7 @@ from absl import logging
 from tfnlp import tasks
 from tfnlp.pipelines.inputs import Columns, Inputs
 from tfnlp.tasks import kinds
+from tfnlp.tasks.classifier_settings import Decision
 from tfnlp.tasks.confusion_matrix import confusion_matrix, only_answer
 from tfnlp.tasks.question_answering import Questions
 from tfnlp.tasks.tagged_files import TaggedSentences, holds_tags, read_tagged
@@ -195,7 +196,8 @@ class PredictionTask:
         scores |= {f"baseline_{k}": v for k, v in task.baseline(examples).items()}
         gold, answers = task.answers(examples, predicted)
         if self.labelled:
-            scores["confusion"] = confusion_matrix(gold, answers, self.labels)
+            labels = dict.fromkeys([*self.labels, *answers])  # with that of no answer
+            scores["confusion"] = confusion_matrix(gold, answers, [*labels])
         answer = only_answer(gold, answers)
         return scores if answer is None else scores | {"only_answer": answer}
 
@@ -214,7 +216,6 @@ class LabelPredictions(PredictionTask):
     label_columns = ("label",)
     labelled = True
     share = "probability"  # header of the answer's
-    _separator = ","  # of the labels of a text
 
     @property
     def header(self):
@@ -235,7 +236,10 @@ class LabelPredictions(PredictionTask):
         return [self.answer(prediction), float(shares[prediction.label])]
 
     def _task(self):
-        return tasks.Classification(self.labels, positive_label=self.positive_label)
+        decision = Decision.from_settings(self.settings)
+        return tasks.Classification(
+            self.labels, positive_label=self.positive_label, decision=decision
+        )
 
     def _read(self, path, columns, label_column):
         text = columns.text or "sentence"
@@ -250,15 +254,17 @@ class LabelPredictions(PredictionTask):
         return Examples(inputs.texts, None, [self.labels.index(label) for label in inputs.gold])
 
     def row(self, prediction, text, *second_text):
-        labels, shares = self._labels(prediction), prediction.probabilities
-        if self.probabilities:
-            columns = [f"{share:.6f}" for share in shares.values()]
-        else:
-            columns = [",".join(f"{shares[label]:.4f}" for label in labels)]
-        return [self._separator.join(labels), *columns, text, *second_text]
+        columns = [f"{share:.6f}" for share in prediction.probabilities.values()]
+        if not self.probabilities:
+            columns = [",".join(f"{share:.4f}" for share in self._shares(prediction))]
+        return [self._label_text(prediction), *columns, text, *second_text]
 
-    def _labels(self, prediction):
-        return [prediction.label]
+    def _label_text(self, prediction):
+        return prediction.label
+
+    def _shares(self, prediction):
+        """Return the probabilities behind an answer."""
+        return [max(prediction.probabilities.values())]
 
 
 class LabelSetPredictions(LabelPredictions):
@@ -315,8 +321,11 @@ class LabelSetPredictions(LabelPredictions):
     def _separator(self):
         return self.settings.get("label_separator", ",")
 
-    def _labels(self, prediction):
-        return prediction.labels
+    def _label_text(self, prediction):
+        return self.gold_text(prediction.labels)
+
+    def _shares(self, prediction):
+        return [prediction.probabilities[label] for label in prediction.labels]
 
 
 class NumberPredictions(PredictionTask):

@@ -2,6 +2,8 @@
 
 from .class_weights import class_weights as class_weights
 from .classification import Classification as Classification
+from .classifier_settings import ClassLoss as ClassLoss
+from .classifier_settings import Decision as Decision
 from .features import extract_features as extract_features
 from .features_file import check_features_file as check_features_file
 from .features_file import write_features as write_features

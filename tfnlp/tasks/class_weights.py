@@ -7,7 +7,7 @@ from tfnlp.utils.errors import InputError, unknown_name
 
 
 def class_weights(spec, examples, several=False):
-    """Return the weight of each class, (C,) float32, or None for none.
+    """Return the weight of each class, a tuple of C numbers, or None for none.
 
     Args:
         spec: ["balanced"], or a list of "NAME=WEIGHT", others 1; None for none. Balanced classes
@@ -17,22 +17,24 @@ def class_weights(spec, examples, several=False):
         several: whether `labels` are tuples, of any number of labels a text.
 
     Raises:
-        InputError: for an unknown class, and a weight that is no positive number.
+        InputError: for an unknown class, one named twice, and a weight that is no positive number.
     """
     if not spec:
         return None
     names = [str(name) for name in examples.label_names]
     if spec == ["balanced"]:
         return _balanced(examples, len(names), several)
-    weights = dict.fromkeys(names, 1.0)
+    weights = {}
     for item in spec:
         name, equals, text = item.rpartition("=")
         if not equals:
             raise InputError(f"class_weights={item} must be balanced, or NAME=WEIGHT each.")
-        if name not in weights:
+        if name not in names:
             raise unknown_name("class_weights", name or item, [*names, "balanced"])
+        if name in weights:
+            raise InputError(f"class_weights={item}: {name!r} has a weight already; give one.")
         weights[name] = _positive(item, text)
-    return np.array([*weights.values()], "float32")
+    return tuple(weights.get(name, 1.0) for name in names)
 
 
 def check_class_weights(weights, num_classes):
@@ -49,7 +51,7 @@ def _balanced(examples, num_classes, several):
     ids = [i for row in examples.labels for i in row] if several else examples.labels
     counts = np.maximum(np.bincount(np.asarray(ids, int), minlength=num_classes), 1)
     weights = (n - counts) / counts if several else n / (num_classes * counts)
-    return np.maximum(weights, 1 / n).astype("float32")  # a label of all texts keeps a loss
+    return tuple(np.maximum(weights, 1 / n).tolist())  # a label of all texts keeps a loss
 
 
 def _positive(item, text):

@@ -1,17 +1,21 @@
 """Classification of texts, or of pairs of texts."""
 
 import numpy as np
+from scipy import special
 
 import tfnlp
 from tfnlp import baselines, functional
 from tfnlp.tasks.class_weights import check_class_weights
+from tfnlp.tasks.classifier_settings import ClassLoss, Decision, changed
 from tfnlp.tasks.kinds import CLASSIFIER
+from tfnlp.tasks.selective_classification import coverage_scores, selective_threshold
 from tfnlp.tasks.task import Task
 from tfnlp.tasks.temperature_scaling import calibration_error, fit_temperature
 from tfnlp.text.reading.readers import check_label_names, check_positive_label
-from tfnlp.utils.errors import unknown_name
+from tfnlp.utils.errors import InputError
 
-SCORES = ("accuracy", "matthews", "macro_f1", "f1")
+SCORES = ("accuracy", "matthews", "macro_f1", "f1", "calibration_error")
+SCORES += ("coverage", "selective_accuracy")
 
 
 class Classification(Task):
@@ -22,16 +26,22 @@ class Classification(Task):
     Args:
         label_names: the classes in order of their ids.
         monitor: "accuracy", "matthews" (the correlation that CoLA uses), "macro_f1" (the mean over
-            classes) or "f1" (that of `positive_label`, as MRPC and QQP use).
+            classes), "f1" (that of `positive_label`, as MRPC and QQP use), "calibration_error" of
+            a calibrated one, "coverage" (the share of texts with an answer) or
+            "selective_accuracy" (the accuracy of these) of one that rejects, or "loss".
         positive_label: the class that `f1` scores; None for no `f1`.
         linear: whether to report linear classifiers of bags of words beside a model's scores.
-        class_weights: (C,), the weight of each class's examples in the loss; None for 1.
-        calibrated: whether the trained model's logits are divided by a temperature of the least
-            cross-entropy on dev (Guo et al. 2017, section 4.2), which changes no answer.
+        class_loss: a `ClassLoss`; one without options where None.
+        decision: a `Decision`; the most probable class for each text where None. A text without an
+            answer counts as wrong in all scores but "selective_accuracy".
+
+    Attributes:
+        threshold: that of the decision, or the one chosen on dev.
 
     Raises:
         InputError: for fewer than 2 classes, an empty or duplicate class name, an unknown
-            `positive_label`, or an unavailable `monitor`.
+            `positive_label`, an unavailable `monitor`, weights of another number, or a class that
+            is called like no answer.
     """
 
     kind = CLASSIFIER
@@ -42,22 +52,46 @@ class Classification(Task):
         monitor="accuracy",
         positive_label=None,
         linear=False,
-        class_weights=None,
-        calibrated=False,
+        class_loss=None,
+        decision=None,
     ):
         check_label_names(label_names, least=2)
-        if monitor not in SCORES:
-            raise unknown_name("monitor", monitor, SCORES)
         check_positive_label(label_names, monitor, positive_label)
         names = [str(name).strip() for name in label_names]
         self.positive_id = None if positive_label is None else names.index(str(positive_label))
         self.label_names = label_names
         self.num_classes = len(label_names)
-        self.monitor = monitor
         self.linear = linear
-        check_class_weights(class_weights, self.num_classes)
-        self.class_weights = class_weights
-        self.calibrated = calibrated
+        self.class_loss = class_loss or ClassLoss()
+        check_class_weights(self.class_loss.class_weights, self.num_classes)
+        decision = decision or Decision()
+        if decision.rejects and (decision.none_label in names or not decision.none_label.strip()):
+            raise InputError(
+                f"none_label={decision.none_label} must be a name that no class has; give another."
+            )
+        self.decision, self.threshold = decision, decision.threshold
+        self.calibrated = decision.calibrated
+        self.select_by(monitor)
+
+    @property
+    def scores(self):
+        absent = {"f1"} if self.positive_id is None else set()
+        absent |= set() if self.calibrated else {"calibration_error"}
+        absent |= set() if self.decision.rejects else {"coverage", "selective_accuracy"}
+        return tuple(name for name in SCORES if name not in absent)
+
+    @property
+    def settings(self):
+        if not self.decision.rejects:
+            return None
+        return {"threshold": self.threshold, "none_label": self.decision.none_label}
+
+    @property
+    def tuned_settings(self):
+        return () if self.decision.selective_accuracy is None else ("threshold",)
+
+    def decisive(self):
+        return changed(self.class_loss) | changed(self.decision)
 
     def encode(self, tokenizer, examples, max_length):
         encodings = tokenizer.encode(examples.texts, examples.pairs, max_length)
@@ -69,7 +103,11 @@ class Classification(Task):
         soft = len(labels.shape) > 1
         cross_entropy = losses.soft_cross_entropy if soft else losses.cross_entropy
         return cross_entropy(
-            labels, outputs["logits"], sample_weight, class_weights=self.class_weights
+            labels,
+            outputs["logits"],
+            sample_weight,
+            class_weights=self.class_loss.class_weights,
+            gamma=self.class_loss.focal_gamma,
         )
 
     def targets(self, examples):
@@ -77,12 +115,22 @@ class Classification(Task):
         return examples.labels
 
     def calibrate(self, model, examples, outputs):
-        """Divide a model's logits by the temperature that fits its outputs; return figures."""
         logits, labels = np.stack(outputs["logits"]), np.asarray(examples.labels)
         temperature = fit_temperature(logits, labels)
         tfnlp.models.scale_logits(model, 1 / temperature)
         error = calibration_error(logits, labels)
-        return {"temperature": temperature, "dev_calibration_error_before": error}
+        figures = {"temperature": temperature, "dev_calibration_error_before": error}
+        return outputs | {"logits": logits / temperature}, figures
+
+    def tune(self, examples, outputs):
+        if self.decision.selective_accuracy is not None:
+            ids, p = _most_probable(outputs)
+            right = ids == np.asarray(examples.labels)
+            self.threshold = selective_threshold(p, right, self.decision.selective_accuracy)
+
+    def log_likelihood(self, examples, outputs):
+        log_p = special.log_softmax(np.stack(outputs["logits"]), axis=1)
+        return log_p[np.arange(len(log_p)), examples.labels]
 
     def score_outputs(self, examples, outputs):
         if not self.calibrated:
@@ -91,7 +139,9 @@ class Classification(Task):
         return {"calibration_error": calibration_error(logits, labels)}
 
     def decode(self, examples, encodings, outputs):
-        return self.names_of(np.stack(outputs["logits"]).argmax(1))
+        ids, p = _most_probable(outputs)
+        names = zip(self.names_of(ids), p, strict=True)
+        return [name if x >= self.threshold else self.decision.none_label for name, x in names]
 
     def names_of(self, ids):
         """Return the names of labels by their ids."""
@@ -101,18 +151,25 @@ class Classification(Task):
         from sklearn import metrics  # takes a second, which the first step would wait for
 
         ids = {name: i for i, name in enumerate(self.label_names)}
+        if self.decision.rejects:
+            ids[self.decision.none_label] = -1
         predicted = np.array([ids[name] for name in predictions])
         labels = np.asarray(examples.labels)
+        classes = sorted({*labels, *predicted} - {-1})
         scores = {
             "accuracy": float(np.mean(predicted == labels)),
             "matthews": float(metrics.matthews_corrcoef(labels, predicted)),
             "macro_f1": float(
-                metrics.f1_score(labels, predicted, average="macro", zero_division=0)
+                metrics.f1_score(
+                    labels, predicted, labels=classes, average="macro", zero_division=0
+                )
             ),
         }
         if self.positive_id is not None:
             positive = labels == self.positive_id, predicted == self.positive_id
             scores["f1"] = float(metrics.f1_score(*positive, zero_division=0))
+        if self.decision.rejects:
+            scores |= coverage_scores(predicted == labels, predicted >= 0)
         return scores
 
     def answers(self, examples, predictions):
@@ -124,3 +181,9 @@ class Classification(Task):
 
     def linear_figures(self, splits):
         return baselines.linear_figures(self, splits) if self.linear else {}
+
+
+def _most_probable(outputs):
+    """Return the id and the probability of the most probable class of each text, (texts,)."""
+    p = special.softmax(np.stack(outputs["logits"]), axis=1)
+    return p.argmax(1), p.max(1)

@@ -8,10 +8,11 @@ from scipy import special
 import tfnlp
 from tfnlp import baselines, functional
 from tfnlp.tasks.class_weights import check_class_weights
+from tfnlp.tasks.classifier_settings import ClassLoss, changed
 from tfnlp.tasks.kinds import MULTI_LABEL_CLASSIFIER
 from tfnlp.tasks.task import Task
 from tfnlp.text.reading.readers import Examples, check_label_names
-from tfnlp.utils.errors import InputError, unknown_name
+from tfnlp.utils.errors import InputError
 
 SCORES = ("macro_f1", "micro_f1", "sample_f1", "exact_match", "mean_average_precision")
 # How thresholds are chosen on dev: one for each label, or one for all.
@@ -28,11 +29,11 @@ class MultiLabelClassification(Task):
         label_names: the labels in order of their ids.
         monitor: "macro_f1" (the mean over labels), "micro_f1" (of all decisions), "sample_f1"
             (the mean over texts), "exact_match" (the share of texts with all labels right) or
-            "mean_average_precision" (the mean over labels of the area under precision by recall).
+            "mean_average_precision" (the mean over labels of the area under precision by recall),
+            or "loss".
         threshold: a number from 0 to 1; "label" for one for each label, or "all" for one for
             all, of the highest F1 on dev.
-        class_weights: (C,), the weight of each label where it applies (`pos_weight` of PyTorch's
-            `BCEWithLogitsLoss`); None for 1.
+        class_loss: a `ClassLoss`; one without options where None.
         separator: what parts labels in a column of files, which a folder keeps for predictions.
         linear: as in `Classification`.
 
@@ -45,26 +46,27 @@ class MultiLabelClassification(Task):
     """
 
     kind = MULTI_LABEL_CLASSIFIER
+    scores = SCORES
 
     def __init__(
         self,
         label_names,
         monitor="macro_f1",
         threshold="label",
-        class_weights=None,
+        class_loss=None,
         linear=False,
         separator=",",
     ):
         check_label_names(label_names)
-        if monitor not in SCORES:
-            raise unknown_name("monitor", monitor, SCORES)
+        self.select_by(monitor)
         self.label_names = label_names
         self.num_classes = len(label_names)
-        self.monitor = monitor
         self.chosen = threshold if threshold in CHOSEN else None
-        self.thresholds = np.full(self.num_classes, 0.5 if self.chosen else _share(threshold))
-        check_class_weights(class_weights, self.num_classes)
-        self.class_weights = class_weights
+        self.thresholds = np.full(
+            self.num_classes, 0.5 if self.chosen else as_threshold(threshold, CHOSEN)
+        )
+        self.class_loss = class_loss or ClassLoss()
+        check_class_weights(self.class_loss.class_weights, self.num_classes)
         self.linear = linear
         self.separator = separator
 
@@ -76,6 +78,11 @@ class MultiLabelClassification(Task):
     @property
     def tuned_settings(self):
         return ("thresholds",) if self.chosen else ()
+
+    def decisive(self):
+        threshold = self.chosen or float(self.thresholds[0])
+        of_threshold = {} if threshold == "label" else {"threshold": threshold}
+        return changed(self.class_loss) | of_threshold
 
     def initialise_head(self, model, examples):
         """Set the new head's bias to the log-odds of each label in the training examples.
@@ -100,7 +107,11 @@ class MultiLabelClassification(Task):
 
     def loss(self, labels, outputs, sample_weight=None):
         return functional.weighted_losses.binary_cross_entropy(
-            labels, outputs["logits"], sample_weight, positive_weights=self.class_weights
+            labels,
+            outputs["logits"],
+            sample_weight,
+            positive_weights=self.class_loss.class_weights,
+            gamma=self.class_loss.focal_gamma,
         )
 
     def tune(self, examples, outputs):
@@ -118,6 +129,10 @@ class MultiLabelClassification(Task):
     def names_of(self, rows):
         """Return the names of the labels that apply, a tuple for each row of (texts, C)."""
         return [tuple(self.label_names[i] for i in np.flatnonzero(row)) for row in rows]
+
+    def log_likelihood(self, examples, outputs):
+        logits = np.stack(outputs["logits"])
+        return special.log_expit(np.where(self.targets(examples), logits, -logits)).sum(1)
 
     def score_outputs(self, examples, outputs):
         from sklearn import metrics  # takes a second, which the first step would wait for
@@ -205,14 +220,18 @@ def _probabilities(outputs):
     return special.expit(logits)
 
 
-def _share(threshold):
+def as_threshold(text, others=()):
+    """Return a threshold as a number; raise an InputError for none from 0 to 1.
+
+    Args:
+        text: the number, or a text of it.
+        others: what else it may be, for the message.
+    """
     try:
-        number = float(threshold)
+        number = float(text)
     except (TypeError, ValueError):
         number = -1.0
     if not 0 <= number <= 1:
-        raise InputError(
-            f"threshold={threshold} must be a number from 0 to 1, or one of {', '.join(CHOSEN)}, "
-            "to be chosen on dev."
-        )
+        rest = f", or one of {', '.join(others)}, to be chosen on dev" if others else ""
+        raise InputError(f"threshold={text} must be a number from 0 to 1{rest}.")
     return number

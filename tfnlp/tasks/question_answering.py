@@ -110,6 +110,7 @@ class QuestionAnswering(AnswererSettings, Task):
     """
 
     kind = ANSWERER
+    scores = ("f1", "exact_match")
     monitor = "f1"
 
     def __post_init__(self):

@@ -11,6 +11,8 @@ from tfnlp.tasks.kinds import SCORER
 from tfnlp.tasks.task import Task
 from tfnlp.text.reading.readers import Examples, as_finite_number, read_columns
 
+SCORES = ("pearson", "spearman", "mean_squared_error")
+
 
 @dataclasses.dataclass
 class ScoredExamples(Examples):
@@ -38,15 +40,20 @@ class Regression(Task):
     The output bias of a new model starts at the mean of the training labels.
 
     Args:
-        monitor: "pearson" or "spearman", the correlations that STS-B uses.
+        monitor: "pearson" or "spearman", the correlations that STS-B uses, "mean_squared_error",
+            or "loss".
+
+    Raises:
+        InputError: for an unavailable `monitor`.
     """
 
     kind = SCORER
     num_classes = SCORER.num_classes
     label_names = ("score",)
+    scores = SCORES
 
     def __init__(self, monitor="pearson"):
-        self.monitor = monitor
+        self.select_by(monitor)
 
     def initialise_head(self, model, examples):
         """Set the output bias of a new head to the mean of the labels.

@@ -92,7 +92,10 @@ class SentenceVectors(Task):
         self.vectors = settings or VectorSettings()
         self.prompts = prompts
         self.settings = model_settings
-        self.monitor = "spearman" if self.vectors.loss in SCORED else "ndcg_10"
+        self.scores = ("ndcg_10", "mrr_10", "recall_1", "recall_10")
+        if self.vectors.loss in SCORED:
+            self.scores = ("spearman", "pearson")
+        self.monitor = self.scores[0]
         self.compares_examples = self.vectors.loss in ("ranking", "cosent")
         self._loss = LOSSES[self.vectors.loss]
         if self.compares_examples:

@@ -60,8 +60,12 @@ class Tagging(Task):
         if splitter is not None:
             self.settings["words"] = splitter.settings()
         self.of_entities = all(_ENTITY_TAG.fullmatch(tag) for tag in self.label_names)
-        self.monitor = "f1" if self.of_entities else "word_accuracy"
+        self.scores = ("f1", "precision", "recall") if self.of_entities else ()
+        self.scores += ("word_accuracy",)
+        self.monitor = self.scores[0]
         if unit == "character":
+            self.scores = ("f1", "precision", "recall", "macro_f1")
+            self.scores += ("character_macro_f1", "character_accuracy")
             self.monitor = "macro_f1"
             for tag in self.label_names:
                 if not BIO_TAG.fullmatch(tag):

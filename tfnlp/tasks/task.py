@@ -3,6 +3,7 @@
 import abc
 
 from tfnlp import functional
+from tfnlp.utils.errors import unknown_name
 
 
 class Task(abc.ABC):
@@ -15,7 +16,9 @@ class Task(abc.ABC):
         label_names: the names of the classes; None where there are none.
         settings: a dict of how texts are read, which is stored in the model's folder; or None.
         tuned_settings: the names of those that `tune` chooses on dev.
-        monitor: the metric that selects the best epoch, the larger the better.
+        scores: the names of the metrics of `score`.
+        monitor: the one that selects the best epoch, or "loss"; the larger the better, or of a
+            loss or error the smaller.
         compares_examples: whether its loss is of all examples of a batch together, not their mean.
         calibrated: whether its `calibrate` changes the trained model's head by dev.
     """
@@ -25,9 +28,24 @@ class Task(abc.ABC):
     label_names = None
     settings = None
     tuned_settings = ()
+    scores = ("accuracy",)
     monitor = "accuracy"
     compares_examples = False
     calibrated = False
+
+    def select_by(self, monitor):
+        """Select the best epoch by another metric than the task's.
+
+        Raises:
+            InputError: if it is neither a score of the task nor "loss".
+        """
+        if monitor not in (*self.scores, "loss"):
+            raise unknown_name("monitor", monitor, (*self.scores, "loss"))
+        self.monitor = monitor
+
+    def decisive(self):
+        """Return {name: value} of the settings that decide a run's result; not of defaults."""
+        return {}
 
     def initialise_head(self, model, examples):  # noqa: B027
         """Initialise a new model's head from the training examples; by default, do nothing."""
@@ -58,6 +76,14 @@ class Task(abc.ABC):
             outputs: {name: the output of each encoding, a list}, for the names in `kind.reads`.
         """
 
+    def calibrate(self, model, examples, outputs):
+        """Change a trained model's head by its outputs on dev.
+
+        Returns:
+            The outputs of the changed model, and a dict of figures.
+        """
+        raise NotImplementedError
+
     def tune(self, examples, outputs):  # noqa: B027
         """Choose on dev what `decode` needs beside the outputs, such as thresholds."""
 
@@ -71,6 +97,9 @@ class Task(abc.ABC):
     def score_outputs(self, examples, outputs):
         """Return a dict of further metrics, which need more than predictions; none by default."""
         return {}
+
+    def log_likelihood(self, examples, outputs):  # noqa: B027
+        """Return the log-probability of each example's labels, (examples,); None by default."""
 
     @abc.abstractmethod
     def score_predictions(self, examples, predictions):

@@ -42,6 +42,7 @@ from tfnlp.text import UnigramTokenizer, WordPieceTokenizer, train_unigram
 ROOT = pathlib.Path(__file__).parents[3]
 DOCUMENT = (ROOT / "docs" / "mobile.md").read_text()
 TEXTS = ["a fine film", "정말 지루하다", "the plot is not dull , the film is !", "x " * 60]
+LEAST = 0.55  # probability of an answer of a file
 CREDITS = Credits("1.0", "Me", "Apache-2.0")
 
 
@@ -71,7 +72,8 @@ def files(tiny_config, tokenizer, tmp_path_factory):
     options = {"credits": CREDITS, "score_threshold": 0.4}
     export_tflite(classifier, folder / "model.tflite", tokenizer, labels, Export(**options))
     options = {"fixed_lengths": [32], "fixed_only": True, "quantization": "float32"}
-    export_tflite(classifier, folder / "fixed.tflite", tokenizer, labels, Export(**options))
+    arguments = folder / "fixed.tflite", tokenizer, labels, Export(**options)
+    export_tflite(classifier, *arguments, {"threshold": LEAST, "none_label": "neither"})
     several = build_model(config, "multi_label_classifier", 2)
     export_tflite(several, folder / "labels.tflite", tokenizer, labels, Export("float32"))
     encoder = build_model(config)
@@ -363,11 +365,20 @@ def test_mediapipe_gives_what_the_runtime_gives(files, mediapipe):
     for name in ("model", "fixed", "albert", "labels"):
         expected = load_runner(folder / f"{name}.tflite").classify(TEXTS)
         for scores, answer in zip(found[name], expected, strict=True):
-            threshold = 0.4 if name == "model" else 0.0
+            threshold = {"model": 0.4, "fixed": LEAST}.get(name, 0.0)
             kept = {k: p for k, p in answer.probabilities.items() if p >= threshold}
             assert scores == pytest.approx(kept, abs=0.02)
     expected = TextEmbedder(folder / "embedder.tflite").embed(TEXTS)
     np.testing.assert_allclose(found["embedder"], expected, atol=1e-4)
+
+
+def test_a_file_keeps_the_threshold_below_which_it_has_no_answer(files):
+    answers = load_runner(files[0] / "fixed.tflite").classify(TEXTS)
+    for answer in answers:
+        best = max(answer.probabilities, key=answer.probabilities.get)
+        is_sure = answer.probabilities[best] >= LEAST
+        assert answer.label == (best if is_sure else "neither")
+    assert len({answer.label for answer in answers}) > 1
 
 
 def test_the_documents_client_runs(files, mediapipe):

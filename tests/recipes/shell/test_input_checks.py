@@ -49,6 +49,11 @@ CASES = {
             "--positive_label=fine is not one of the labels (bad, good)."
         ),
         "fine.tsv --monitor=f1": ONE_CLASS,
+        "fine.tsv --monitor=coverage": "--monitor=coverage is unknown; use one of accuracy,",
+        "fine.tsv --threshold=2": "--threshold=2 must be a number from 0 to 1",
+        "fine.tsv --none_label=x": "--none_label=x has no effect without --threshold",
+        "fine.tsv --threshold=0.9 --none_label=bad": "--none_label=bad must be a name that no",
+        "fine.tsv --class_weights=bad=1,bad=2": "--class_weights=bad=2: 'bad' has a weight",
         "fine.tsv --labels=good,bad": "",
     },
     "finetune_regression": {"scores.tsv": "line 3: score 'much' is not a number; write"},

@@ -74,7 +74,11 @@ HEAD = f"recipe: finetune_classifier\nflags: {FLAGS}\n"
          "\nseeds: [0, 1]", "variant 'b': the file has 2 seeds, but no"),
         ("variants: {a: }", "variant 'a' has no `steps`, and the file no `recipe`"),
         ("a: [1\nb: 2", r"yaml, line 2: not valid YAML \(expected"),
-        ("- a", r"must be a mapping, not \['a'\]")
+        ("- a", r"must be a mapping, not \['a'\]"),
+        (HEAD + "variants: {a: }\nfolds: 5", "variant 'a', .*: Give either --dev or --fold"),
+        (HEAD + "variants: {a: }\nfolds: 1", "folds=1 must be a whole number, 2 or more"),
+        (HEAD + "variants: {a: }\nfolds: 5\nseeds: [0, 1]", "`folds` takes one seed, and"),
+        ("recipe: finetune_tagger\nvariants: {a: }\nfolds: 5", "'a': no step reads a fold, which")
     ]
 )  # fmt: skip
 def test_a_wrong_file_is_one_sentence_before_anything_runs(text, said, write_sweep):

@@ -81,7 +81,7 @@ def test_a_sweep_runs_each_step_once_and_says_what_each_variant_adds(
     out = tmp_path / "out"
     sweep = check_sweep(read_sweep(write_sweep(TWO_STEPS)))
     run = sweep.runs(out)[1]
-    assert (run.variant, run.seed) == ("deep", 0)
+    assert (run.variant, run.number) == ("deep", 0)
     assert run.steps[0].flags["num_layers"] == "3" and run.steps[0].flags["seed"] == "0"
     assert run.steps[0].flags["label_column"] == f"{out}/deep 0 {{other}}"
     assert run.steps[1].flags == {
@@ -124,6 +124,22 @@ def test_a_sweep_runs_each_step_once_and_says_what_each_variant_adds(
     )
     with pytest.raises(InputError, match=r"'deep': .*num_layers='3', here it is '2'; give the va"):
         run_sweep(other, out)
+
+
+def test_folds_are_runs_as_seeds_are(calls, write_sweep, tmp_path, capsys):
+    text = f"recipe: finetune_classifier\nflags: {FLAGS.replace('dev: TMP/dev.tsv, ', '')}\n"
+    text += "variants: {a: , b: {epochs: 2}}\nfolds: 3\n"
+    sweep = check_sweep(read_sweep(write_sweep(text)))
+    out = tmp_path / "out"
+    assert [run.steps[0].flags["fold"] for run in sweep.runs(out)[::2]] == ["1/3", "2/3", "3/3"]
+    assert {run.steps[0].flags["seed"] for run in sweep.runs(out)} == {"0"}
+    assert run_sweep(sweep, out) == [] == run_sweep(sweep, out)
+    folders = [f"{v}/fold_{k}/finetune_classifier" for k in (1, 2, 3) for v in "ab"]
+    assert [path for _, path in calls()] == folders
+    write_table(sweep, out)
+    assert (out / "runs.tsv").read_text().startswith("variant\tfold\t")
+    said = capsys.readouterr().out
+    assert "0.7000" in said and "Means over folds" in said
 
 
 def test_the_helps_example_trains_a_student_once_for_two_files(calls, write_sweep, tmp_path):

@@ -10,6 +10,7 @@ from distill.learning import Distillation, Teacher, make_student
 from tfnlp.checkpoints import load_model
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification, MultipleChoice, Regression, Tagging
+from tfnlp.tasks.classifier_settings import Decision
 from tfnlp.tasks.multiple_choice import Choices
 from tfnlp.tasks.regression import ScoredExamples
 from tfnlp.tasks.tagging import TaggedSentences
@@ -87,8 +88,8 @@ def test_other_examples_or_another_model_are_noticed_on_resuming(
     config = TrainingConfig(epochs=1, batch_size=4)
     flags = {"train": "train.tsv", "dev": "dev.tsv"}
 
-    def start(model_config=one_layer, train=TRAIN, dev=DEV, labels=("bad", "good")):
-        task = Classification(list(labels))
+    def start(model_config=one_layer, train=TRAIN, dev=DEV, labels=("bad", "good"), decision=None):
+        task = Classification(list(labels), decision=decision)
         model = build_model(model_config, "classifier", 2)
         run = RunFolder(tmp_path / "run", flags)
         return FineTuning(
@@ -109,6 +110,8 @@ def test_other_examples_or_another_model_are_noticed_on_resuming(
     ]:
         with pytest.raises(InputError, match=rf"was trained on other content of {what} than"):
             start(**changed)
+    with pytest.raises(InputError, match="was trained without settings of the task"):
+        start(decision=Decision(threshold=0.6))
 
 
 def test_a_rate_that_breaks_the_weights_ends_in_one_sentence(one_layer, tokenizer, tmp_path):

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import tfnlp
 from tfnlp.training import RunFolder
-from tfnlp.training.run.run_report import write_report
+from tfnlp.training.run.run_report import TaskFacts, write_report
 from tfnlp.utils.files import json_text, write_json
 
 NAN = math.nan
@@ -39,7 +39,7 @@ def test_the_card_tells_the_model_that_was_trained(tmp_path):
     run._write_metrics(records)
     scores = {"parameters": 1234, "dev_accuracy": 0.75, "dev_only_answer": "O"}
     figures = scores | {"dev_baseline_accuracy": 0.5}
-    write_report(run, figures, examples={"train": 12345, "dev": 6})
+    write_report(run, figures, facts=TaskFacts(examples={"train": 12345, "dev": 6}))
     card = (run.path / "README.md").read_text()
     model, made_with = card.split("## Model")[1].split("## Made with")
     model, trained = model.split("## Trained")

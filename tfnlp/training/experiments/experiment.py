@@ -65,8 +65,8 @@ class Experiment(abc.ABC):
     Attributes:
         batches: {"train": batches, ...}, the result of `encode`.
         trainer: the compiled `Trainer` that Keras fits, the result of `build`.
-        monitor: name of the logged metric that is highest in the best epoch; None to keep the
-            last epoch.
+        monitor: name of the logged metric that is highest, of a loss or an error lowest, in the
+            best epoch; None to keep the last epoch.
     """
 
     task: object

@@ -15,11 +15,13 @@ from tfnlp.checkpoints.tensors import WEIGHTS
 from tfnlp.models import check_lengths
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.tasks.confusion_matrix import only_answer
+from tfnlp.tasks.mistakes import worst_mistakes
 from tfnlp.text import Encodings, LengthBatches, load_tokenizer
 from tfnlp.training.experiments.experiment import Experiment
 from tfnlp.training.run.fingerprints import content_fingerprint
 from tfnlp.training.run.inference import evaluator, predict_batches, predictor
-from tfnlp.training.run.run_report import write_report
+from tfnlp.training.run.resumable_fit import lower_is_better
+from tfnlp.training.run.run_report import TaskFacts, write_report
 from tfnlp.training.step.adversarial import AdversarialRegularizer
 from tfnlp.training.step.optimizer import compile_model
 from tfnlp.training.step.trainer import FineTuner
@@ -36,7 +38,7 @@ class FineTuning(Experiment):
     """The fine-tuning of a model for a task, which keeps and reports the best epoch.
 
     Args:
-        task: see `tfnlp.tasks`; the best epoch has the highest `task.monitor` on dev.
+        task: see `tfnlp.tasks`; the best epoch has the best `task.monitor` on dev.
         model: with the task's head.
         data: `Splits` of the task's examples.
         tokenizer, config, run: as in `Experiment`.
@@ -52,9 +54,12 @@ class FineTuning(Experiment):
     regularizer: AdversarialRegularizer | None = None
     compress: Callable | None = None
 
+    mistakes = ()  # of `worst_mistakes`, once evaluated
+
     @property
     def monitor(self):
-        return f"val_{self.task.monitor}"
+        name = self.task.monitor
+        return f"val_{self.trainer.task_loss if name == 'loss' else name}"
 
     def check(self):
         check_varied(self.task, self.data.train)
@@ -111,13 +116,13 @@ class FineTuning(Experiment):
         save_model(model, folder, self.task.label_names, self.tokenizer, settings)
 
     def fingerprints(self):
-        weights = getattr(self.task, "class_weights", None)
-        weights = [] if weights is None else [np.asarray(weights)]
         inputs = {
-            "train": [self.data.train, self.task.label_names, *weights],
+            "train": [self.data.train, self.task.label_names],
             "dev": self.data.dev,
             "model": self.model.text_config,
         }
+        if settings := self.task.decisive():
+            inputs["settings of the task"] = settings
         if self.trainer.compressor is not None:
             inputs["the compression"] = self.trainer.compressor.config
         return {name: content_fingerprint(value) for name, value in inputs.items()}
@@ -128,10 +133,13 @@ class FineTuning(Experiment):
         tunes = self.task.tuned_settings or self.task.calibrated
         calibration = self._tune_best() if tunes else {}
         best = load_model(self.run.best, head, classes, block_size=self.model.block_size)
-        splits = self.data.parts()
+        splits, outputs = self.data.parts(), predict_splits(best, self.task, self.batches)
+        dev = self.data.dev, self.batches["dev"].encodings, outputs["dev"]
+        self.mistakes = worst_mistakes(self.task, *dev)
         return {
             **calibration,
-            **score_splits(best, self.task, splits, self.batches),
+            "parameters": count_parameters(best),
+            **score_splits(self.task, splits, self.batches, outputs),
             **baseline_scores(self.task, splits),
             **self.task.linear_figures(splits),
             **compression_figures(self.trainer.compressor, best, self.run),
@@ -146,10 +154,10 @@ class FineTuning(Experiment):
         size = self.model.block_size
         best = load_model(self.run.best, head, classes, block_size=size, dtype="float32")
         outputs = predictor(best, self.task.kind.reads)(self.batches["dev"])
-        self.task.tune(self.data.dev, outputs)
         figures = {}
         if self.task.calibrated:
-            figures = self.task.calibrate(best, self.data.dev, outputs)
+            outputs, figures = self.task.calibrate(best, self.data.dev, outputs)
+        self.task.tune(self.data.dev, outputs)
         if self.run.writes:
             self._save(best, self.run.best)
         return figures
@@ -157,8 +165,10 @@ class FineTuning(Experiment):
     def report(self, figures):
         warn_of_baseline(figures, self.task.monitor)
         counts = {name: len(examples) for name, examples in self.data.parts().items()}
-        labels, metric = self.task.label_names, self.task.monitor
-        write_report(self.run, figures, labels, metric, examples=counts)
+        facts = TaskFacts(self.task.label_names, counts, self.mistakes)
+        metric = self.task.monitor
+        metric = None if metric == "loss" else metric  # which has its curve
+        write_report(self.run, figures, metric, facts=facts)
 
 
 def encode_splits(task, tokenizer, splits, config, max_length):
@@ -247,24 +257,26 @@ def check_compresses(config):
         )
 
 
-def score_splits(model, task, splits, batches):
-    """Return a model's size and its scores on all splits but "train", a dict of figures.
+def predict_splits(model, task, batches):
+    """Return {name: a model's outputs} of all splits but "train"."""
+    predict = predictor(task.batch_model(model), task.kind.reads)
+    return {name: predict(split) for name, split in batches.items() if name != "train"}
+
+
+def score_splits(task, splits, batches, outputs):
+    """Return the scores of the outputs of `predict_splits`, a dict of figures.
 
     If all examples of a split get one answer though their labels differ, that answer is a figure
     too.
     """
-    figures = {"parameters": count_parameters(model)}
-    predict = predictor(task.batch_model(model), task.kind.reads)
-    task = copy.copy(task)  # what is chosen on dev is this model's, such as a teacher's
-    for name, split in batches.items():
-        if name == "train":
-            continue
-        examples, outputs = splits[name], predict(split)
+    figures, task = {}, copy.copy(task)  # what is chosen on dev is theirs, such as a teacher's
+    for name, of_split in outputs.items():
+        examples = splits[name]
         if name == "dev":
-            task.tune(examples, outputs)
-        predictions = task.decode(examples, split.encodings, outputs)
+            task.tune(examples, of_split)
+        predictions = task.decode(examples, batches[name].encodings, of_split)
         scores = task.score_predictions(examples, predictions)
-        scores |= task.score_outputs(examples, outputs)
+        scores |= task.score_outputs(examples, of_split)
         figures |= {figure_name(name, key): value for key, value in scores.items()}
         answer = only_answer(*task.answers(examples, predictions))
         if answer is not None:
@@ -283,9 +295,11 @@ def baseline_scores(task, splits):
 
 
 def warn_of_baseline(figures, name):
-    """Warn if a score is no better than that of the baseline on dev."""
+    """Warn if a score is no better than that of the baseline on dev, which answers each text."""
     score, baseline = (figures.get(f"dev_{prefix}{name}") for prefix in ("", "baseline_"))
-    if None not in (score, baseline) and score <= baseline:
+    if None in (score, baseline) or "dev_coverage" in figures:
+        return
+    if score >= baseline if lower_is_better(name) else score <= baseline:
         logging.warning(
             "dev_%s is %.4f, no better than the baseline's %.4f: give more examples or epochs, or "
             "another learning rate or model.",

@@ -128,7 +128,7 @@ class Progress:
     Args:
         epoch: the finished epochs.
         step: the finished steps within the epoch.
-        best: the highest score of an epoch on dev.
+        best: the best score of an epoch on dev, negative of a loss or an error.
         waited: the epochs since.
         stopped: whether patience has ended the run.
         logs: the metrics of a finished epoch that dev has yet to score.
@@ -156,9 +156,9 @@ class RunRecorder(keras.callbacks.Callback):
 
     Args:
         batches, config, run, save_model: as in `fit`.
-        monitor: the metric that is highest in the best epoch; without it, each epoch counts as the
-            best. An epoch with a non-finite value (NaN) is never the best, but the first epoch is
-            always saved.
+        monitor: the metric that is highest in the best epoch, or lowest of a loss or an error;
+            without it, each epoch counts as the best. An epoch with a non-finite value (NaN) is
+            never the best, but the first epoch is always saved.
         evaluate: function without arguments, called after each epoch; returns a dict of further
             metrics.
         fingerprints: a dict of fingerprints (`tfnlp.training.run.fingerprints`) of further
@@ -345,7 +345,7 @@ class RunRecorder(keras.callbacks.Callback):
         # A model counts as the best only once its compression is complete.
         compressor = getattr(self.model, "compressor", None)
         complete = compressor is None or compressor.complete(self.model.optimizer.iterations)
-        score = logs.get(self.monitor)
+        score = self.score_of(logs)
         is_best = complete and self.is_best(score)
         if is_best:
             self.progress.best, self.progress.waited = score, 0
@@ -372,6 +372,11 @@ class RunRecorder(keras.callbacks.Callback):
         shown = ", ".join(f"{k} {x:.4f}" for k, x in logs.items() if k != "learning_rate")
         if self.run.writes:
             tqdm.write(f"epoch {epoch}: {shown}")
+
+    def score_of(self, logs):
+        """Return the monitored metric, negative where the lowest is best; None without one."""
+        score = logs.get(self.monitor)
+        return -score if score is not None and lower_is_better(self.monitor) else score
 
     def is_best(self, score):
         """Return whether an epoch with this score is the best so far; a tie is not."""
@@ -458,6 +463,11 @@ class RunRecorder(keras.callbacks.Callback):
         sums |= self.log_variables()
         sums = {name: np.asarray(variable) for name, variable in sums.items()}
         self.run.save_state(self.variables, sums, vars(self.progress), self.fingerprints)
+
+
+def lower_is_better(metric):
+    """Return whether a metric is a loss or an error, by its name."""
+    return metric.endswith(("loss", "error"))
 
 
 def variable_names(model):

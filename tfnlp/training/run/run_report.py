@@ -18,26 +18,47 @@ from tfnlp.utils.files import write_json, write_text
 BASELINE = "The baseline gives all examples their commonest label or labels, or their mean."
 
 
-def write_report(run, figures, labels=None, metric="accuracy", epoch="best", examples=None):
+@dataclasses.dataclass(frozen=True)
+class TaskFacts:
+    """What a report says of a task and its data.
+
+    Args:
+        labels: the class names, or None.
+        examples: {"train": number of examples, ...}; None where the figures have them.
+        mistakes: the rows of `tfnlp.tasks.mistakes`, for report.html alone, since the model card
+            may be shared and they have texts.
+    """
+
+    labels: tuple | None = None
+    examples: dict | None = None
+    mistakes: tuple = ()
+
+
+def write_report(run, figures, metric="accuracy", epoch="best", facts=None):
     """Write a run's figures, its plot, its model card, and both as the page report.html.
 
     Args:
         run: the `RunFolder`.
         figures: a dict of numbers; `dev_baseline_accuracy` is shown beside `dev_accuracy`.
-        labels: the class names, or None.
-        metric: the metric that is plotted beside the loss.
+        metric: the metric that is plotted beside the loss; None for none.
         epoch: "best", or "last" for a training without a score to select by.
-        examples: {"train": number of examples, ...}; None where the figures have them.
+        facts: `TaskFacts`, or None.
     """
     if not run.writes:
         return
     write_json(run.path / "figures.json", figures)
     plot = plot_curves(run.metrics(), run.path / "curves.png", metric)
-    facts = _training_facts(run, examples or {})
-    card = run.path.name, labels, _sections(run, figures, facts)
+    facts = facts or TaskFacts()
+    trained = _training_facts(run, facts.examples or {})
+    card = run.path.name, facts.labels, _sections(run, figures, trained)
     folder = f"best/ is a Hugging Face folder of the {epoch} epoch"
     write_text(run.path / "README.md", _model_card(*card, folder, plot=plot))
-    write_text(run.path / "report.html", _report_page(*card, folder, run.metrics(), metric))
+    name, labels, sections = card
+    if facts.mistakes:
+        measured, *others = sections.items()
+        sections = dict([measured, ("Worst mistakes on dev", facts.mistakes), *others])
+    page = _report_page(name, labels, sections, folder, run.metrics(), metric)
+    write_text(run.path / "report.html", page)
     if run.best.exists():  # which has no plot, and may be shared alone
         write_text(run.best / "README.md", _model_card(*card, folder, plot=False))
     for key, value in figures.items():
