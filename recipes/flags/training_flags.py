@@ -11,6 +11,7 @@ from recipes.shell.input_checks import FILES
 from tfnlp import training
 from tfnlp.training.run.training_config import TrainingConfig
 from tfnlp.training.step.worker_cluster import read_cluster
+from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
@@ -70,7 +71,7 @@ def define_optimizer_flags(learning_rate):
     """Define the flags of the optimizer and its schedule."""
     names = "optimizer", "learning_rate", "schedule", "warmup_share", "warmup_steps"
     names += "layer_decay", "weight_decay", "clip_norm", "ema_decay"
-    names += "freeze_layers", "freeze_embeddings"
+    names += "freeze_layers", "freeze_embeddings", "lora_rank", "lora_layers"
     dataclass_flags.define(TrainingConfig, *names, learning_rate=learning_rate)
     define_number_flags()
 
@@ -120,7 +121,20 @@ def training_config(kind=TrainingConfig):
     for name, schedule in _OF_SCHEDULES.items():
         if FLAGS[name].present and FLAGS.schedule != schedule:
             raise no_effect(name, f"on schedule={FLAGS.schedule}", f"give schedule={schedule}")
+    if "lora_rank" in FLAGS:
+        _check_lora()
     return dataclass_flags.read(kind)
+
+
+def _check_lora():
+    """Raise an InputError for kernels without a rank, and for adapters of random weights."""
+    if FLAGS["lora_layers"].present and not FLAGS.lora_rank:
+        raise no_effect("lora_layers", "without LoRA", "give `lora_rank` too")
+    if FLAGS.lora_rank and "model_dir" in FLAGS and not FLAGS.model_dir:
+        raise InputError(
+            f"lora_rank={FLAGS.lora_rank} keeps the weights as they start, which are random "
+            "without `model_dir`; give one."
+        )
 
 
 def _set_published(published):
