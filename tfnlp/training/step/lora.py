@@ -32,18 +32,18 @@ def add_lora(model, rank, layers=("query", "value")):
         InputError: if a name is of no kernel.
     """
     models = [part for part in model._flatten_layers() if isinstance(part, TextModel)]
-    kernels = {layer.path: layer for part in models for layer in _block_layers(part)}
-    for name in layers:
-        if not any(_is_named(path, name) for path in kernels):
-            names = sorted({"/".join(path.split("/")[-2:]) for path in kernels})
+    candidates = [layer for part in models for layer in _block_layers(part)]
+    for name in layers or ("",):
+        if not any(_is_named(layer, name) for layer in candidates):
+            names = sorted({"/".join(layer.path.split("/")[-2:]) for layer in candidates})
             raise InputError(
                 f"lora_layers: {name!r} is no kernel of the model's blocks; give `all`, or some "
                 f"of {', '.join(names) or 'those of a model that has blocks'}."
             )
     adapted = [
         layer
-        for path, layer in kernels.items()
-        if any(_is_named(path, name) for name in layers) and layer._kernel.trainable
+        for layer in candidates
+        if layer._kernel.trainable and any(_is_named(layer, name) for name in layers)
     ]
     with model.distribute_strategy.scope():
         for layer in adapted:
@@ -74,5 +74,5 @@ def _block_layers(model):
             yield layer
 
 
-def _is_named(path, name):
-    return name == ALL or f"/{path}".endswith(f"/{name}")
+def _is_named(layer, name):
+    return name == ALL or f"/{layer.path}".endswith(f"/{name}")
