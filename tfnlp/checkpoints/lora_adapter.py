@@ -55,29 +55,18 @@ def write_adapter(model, folder, tensors):
         logging.warning("No adapter is written beside the merged model: %s.", reason)
     if reason or not layers:
         return
-    modules = {}  # {their module: [(A, B) of each of our kernels that it holds]}
-    for layer in layers:
-        weight = weights[layer._kernel.path]
-        name = family.prefix_of(weight, model.head) + weight.name
-        modules.setdefault(name.removesuffix(".weight"), []).append(_factors(layer, weight))
-    rank = max(sum(a.shape[1] for a, _ in parts) for parts in modules.values())
-    adapter = {}
-    for module, parts in modules.items():
-        a, b = (
-            np.concatenate(x, axis)
-            for x, axis in zip(zip(*parts, strict=True), (1, 0), strict=True)
-        )
-        spare = (0, rank - a.shape[1])
-        a, b = np.pad(a, ((0, 0), spare)), np.pad(b, (spare, (0, 0)))
-        adapter[f"{PREFIX}{module}.lora_A.weight"] = np.ascontiguousarray(a.T)
-        adapter[f"{PREFIX}{module}.lora_B.weight"] = np.ascontiguousarray(b.T)
-    head = {}  # {name: module} of the tensors that are saved whole
+    factors = _stored_factors(layers, weights, family, model.head)
+    head = {}  # {name: module} of the tensors that are stored whole
     for weight in weights.values():
         prefix = family.prefix_of(weight, model.head)
         if weight.layer in of_head:
             names = [prefix + name for name in weight.names if prefix + name in tensors]
             head |= dict.fromkeys(names, prefix + weight.name.partition(".")[0])
-    adapter |= {PREFIX + name: tensors[name] for name in head}
+    adapter = {PREFIX + name: tensors[name] for name in head}
+    for module, (a, b) in factors.items():
+        adapter[f"{PREFIX}{module}.lora_A.weight"] = np.ascontiguousarray(a.T)
+        adapter[f"{PREFIX}{module}.lora_B.weight"] = np.ascontiguousarray(b.T)
+    rank = a.shape[1]
     base, remote = model.checkpoint, NAME.fullmatch(model.checkpoint or "")
     make_folder(folder)
     write_tensors(folder / TENSORS, adapter)
@@ -90,7 +79,7 @@ def write_adapter(model, folder, tensors):
             "revision": remote and remote["revision"],
             "r": rank,
             "lora_alpha": rank,
-            "target_modules": sorted(modules),
+            "target_modules": sorted(factors),
             "modules_to_save": sorted({*head.values()}) or None,
             "fan_in_fan_out": not all(weights[x._kernel.path].transpose for x in layers),
             "inference_mode": True,
@@ -116,13 +105,25 @@ def _reason_against(model, layers, weights):
     return None
 
 
-def _factors(layer, weight):
-    """Return A (D, r), and B (r, units), scaled, of all units of the stored kernel."""
-    a, b = np.asarray(layer.lora_kernel_a), np.asarray(layer.lora_kernel_b)
-    index, count = weight.part or (0, 1)
-    parts = [np.zeros_like(b)] * count
-    parts[index] = b * np.float32(layer.lora_alpha / layer.lora_rank)
-    return a, np.concatenate(parts, 1)
+def _stored_factors(layers, weights, family, head):
+    """Return {module of `transformers`: (A (D, r), B (r, units))}, of one r for all."""
+    modules = {}  # {module: [(A, B) of each of our kernels that its kernel holds]}
+    for layer in layers:
+        weight = weights[layer._kernel.path]
+        a, b = np.asarray(layer.lora_kernel_a), np.asarray(layer.lora_kernel_b)
+        index, count = weight.part or (0, 1)
+        parts = [np.zeros_like(b)] * count
+        parts[index] = b * np.float32(layer.lora_alpha / layer.lora_rank)
+        name = family.prefix_of(weight, head) + weight.name
+        pairs = modules.setdefault(name.removesuffix(".weight"), [])
+        pairs.append((a, np.concatenate(parts, 1)))
+    rank = max(sum(a.shape[1] for a, _ in pairs) for pairs in modules.values())
+    factors = {}
+    for module, pairs in modules.items():
+        a, b = np.concatenate([a for a, _ in pairs], 1), np.concatenate([b for _, b in pairs], 0)
+        spare = (0, rank - a.shape[1])  # zeros, where others have more
+        factors[module] = np.pad(a, ((0, 0), spare)), np.pad(b, (spare, (0, 0)))
+    return factors
 
 
 def merge_adapter(model, folder):
