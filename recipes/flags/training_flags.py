@@ -71,9 +71,15 @@ def define_optimizer_flags(learning_rate):
     """Define the flags of the optimizer and its schedule."""
     names = "optimizer", "learning_rate", "schedule", "warmup_share", "warmup_steps"
     names += "layer_decay", "weight_decay", "clip_norm", "ema_decay"
-    names += "freeze_layers", "freeze_embeddings", "lora_rank", "lora_layers"
+    names += "freeze_layers", "freeze_embeddings"
     dataclass_flags.define(TrainingConfig, *names, learning_rate=learning_rate)
     define_number_flags()
+
+
+@group("Optimizer")
+def define_lora_flags():
+    """Define the flags of LoRA, for trainings of a task."""
+    dataclass_flags.define(TrainingConfig, "lora_rank", "lora_layers")
 
 
 @group("Optimizer")

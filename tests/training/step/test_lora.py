@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from tests.kills import KILLS, assert_same_weights
+from tests.models.small import sizes
 from tests.training.run.test_resumable_fit import CONFIG, train
 from tests.training.step.test_frozen import DATA
 from tfnlp.checkpoints import load_model, merge_adapter, save_model
-from tfnlp.models import build_model
+from tfnlp.models import Gpt2Config, build_model
+from tfnlp.objectives import CausalLM
 from tfnlp.tasks import Classification
 from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig, add_lora
 from tfnlp.utils.errors import InputError
@@ -100,5 +102,8 @@ def test_what_cannot_be_is_refused(one_layer, tokenizer, tmp_path):
     model = build_model(one_layer, "classifier", 2)
     with pytest.raises(InputError, match=r"'q_proj' is no kernel.*attention/query"):
         add_lora(model, 2, ("q_proj",))
+    trained = CausalLM().trained(build_model(Gpt2Config(**sizes()), "causal_lm"))
+    with pytest.raises(InputError, match="lora_rank=2 is for fine-tuning"):
+        add_lora(trained, 2)
     with pytest.raises(InputError, match="lora_rank=2 keeps the kernels"):
         tuning(model, tokenizer, tmp_path / "run", compress=lambda *_: None).run_all()

@@ -22,17 +22,22 @@ def add_lora(model, rank, layers=("query", "value")):
     get none.
 
     Args:
-        model: of any family with blocks; of several models (a generator and a discriminator)
-            each.
+        model: of any family with blocks, or a `Trainer` of one; not of a pretraining, which trains
+            parts of models.
         rank: r, at least 1.
         layers: the ends of the paths of the layers whose kernels are adapted, such as "query",
             "attention/output" or "intermediate"; ("all",) for all of the blocks.
 
     Raises:
-        InputError: if a name is of no kernel.
+        InputError: if a name is of no kernel, or blocks are not of a model of tfnlp.
     """
     models = [part for part in model._flatten_layers() if isinstance(part, TextModel)]
     candidates = [layer for part in models for layer in _block_layers(part)]
+    if len(candidates) < len([*_block_layers(model)]):
+        raise InputError(
+            f"lora_rank={rank} is for fine-tuning and distillation, not for this pretraining; "
+            "leave it out."
+        )
     for name in layers or ("",):
         if not any(_is_named(layer, name) for layer in candidates):
             names = sorted({"/".join(layer.path.split("/")[-2:]) for layer in candidates})
@@ -60,7 +65,7 @@ def add_lora(model, rank, layers=("query", "value")):
             for variables in (model.trainable_variables, model.variables)
         )
         logging.info(
-            "LoRA of rank %d on %d kernels: %d of %d parameters train, with those of the head.",
+            "LoRA of rank %d on %d kernels: %d of %d parameters train.",
             *(rank, len(adapted), *counts),
         )
 
