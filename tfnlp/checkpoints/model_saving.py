@@ -5,7 +5,13 @@ import pathlib
 
 import numpy as np
 
-from tfnlp.checkpoints.checkpoint_map import MULTI_LABEL, map_of, read_fields, write_fields
+from tfnlp.checkpoints.checkpoint_map import (
+    MULTI_LABEL,
+    map_of,
+    read_fields,
+    stored_head,
+    write_fields,
+)
 from tfnlp.checkpoints.lora_adapter import write_adapter
 from tfnlp.checkpoints.sentence_module_weights import write_modules
 from tfnlp.checkpoints.tensors import WEIGHTS, write_tensors

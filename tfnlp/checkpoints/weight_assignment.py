@@ -71,7 +71,10 @@ def assign_weights(model, family, reader, with_head):
 
 def task_layers(model):
     """Return the names of the layers that fine-tuning starts anew: none of a language model."""
-    return HEAD_LAYERS if model.head in TASK_HEADS else set()
+    if model.head not in TASK_HEADS:
+        return set()
+    projections = {x.name for x in model.layers if x.name.startswith("projection_")}
+    return HEAD_LAYERS | projections
 
 
 def stored_names(family, reader):
