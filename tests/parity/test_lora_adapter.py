@@ -10,9 +10,9 @@ from tfnlp.configs import config_by_name
 from tfnlp.models import build_model
 from tfnlp.training import add_lora
 
-torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
-transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
-peft = pytest.importorskip("peft", reason="parity needs tfnlp[parity]")
+torch = pytest.importorskip("torch", reason="parity needs .[parity]")
+transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
+peft = pytest.importorskip("peft", reason="parity needs .[parity]")
 
 IDS = np.arange(5, 13)[None].astype("int32")
 CASES = {
