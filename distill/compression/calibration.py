@@ -4,6 +4,7 @@ import keras
 from absl import logging
 
 from distill.compression.file_quantization import QUANTIZATIONS
+from tfnlp.layers.core.lora import merged_weights
 from tfnlp.models import reads_choices
 from tfnlp.quantization.fake_quantization import (
     fake_quantize,
@@ -77,9 +78,10 @@ def calibrate(model, encodings, pad_token_id=0, batch_size=16):
     """
     copy = keras.models.clone_model(model)
     fake_quantize(copy)  # with fresh ranges, even if the model has some
-    pairs = zip(weights_without_ranges(copy), weights_without_ranges(model), strict=True)
-    for weight, value in pairs:
-        weight.assign(value)
+    values = merged_weights(model)
+    for weight in weights_without_ranges(copy):
+        if weight.path in values:  # else of an adapter, merged
+            weight.assign(values[weight.path])
     batches = LengthBatches(encodings, batch_size, pad_token_id=pad_token_id)
     sizes = {}
     with observing(copy, sizes):

@@ -4,6 +4,7 @@ import numpy as np
 
 from distill.learning.student import build_like
 from tfnlp.layers import get_ranges, set_ranges
+from tfnlp.layers.core.lora import merged_weights
 
 
 def rebuild(model, config, cut):
@@ -24,7 +25,7 @@ def rebuild(model, config, cut):
         dtype=model.get_layer("embeddings").dtype_policy,
         block_size=model.block_size,
     )
-    values = {weight.path: weight for weight in model.weights}
+    values = merged_weights(model)
     for weight in smaller.weights:
         weight.assign(cut(weight, np.asarray(values[weight.path])))
     if ranges := get_ranges(model):

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from distill.compression.rebuild import rebuild
+from tfnlp.layers.core.lora import merged_weights
 from tfnlp.models import config_of
 from tfnlp.training.experiments.finetuning import encode_batches
 from tfnlp.utils.errors import InputError
@@ -47,6 +48,8 @@ def measure_importance(model, task, tokenizer, examples, max_length, limit=1000,
     _check_has_blocks(model, config)
     gated = _gated_kernels(model, config)  # {(block, kind): kernel}
     kernels = [kernel.value for kernel in gated.values()]
+    weights = merged_weights(model)
+    values = [tf.convert_to_tensor(weights[kernel.path]) for kernel in gated.values()]
 
     @tf.function(reduce_retracing=True)
     def gate_gradients(inputs, labels):
@@ -55,8 +58,8 @@ def measure_importance(model, task, tokenizer, examples, max_length, limit=1000,
             outputs = model(inputs, training=False)
             loss = task.loss(labels, {key: outputs[key] for key in task.kind.reads})
         gradients, by_kernel = [], tape.gradient(loss, kernels)
-        for (_, kind), kernel, gradient in zip(gated, kernels, by_kernel, strict=True):
-            rows = tf.reduce_sum(kernel * gradient, axis=1)
+        for (_, kind), value, gradient in zip(gated, values, by_kernel, strict=True):
+            rows = tf.reduce_sum(value * gradient, axis=1)
             if kind == "heads":  # several rows each
                 rows = tf.reduce_sum(tf.reshape(rows, (config.num_heads, -1)), 1)
             gradients.append(tf.abs(rows))

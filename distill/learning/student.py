@@ -11,6 +11,7 @@ import re
 import numpy as np
 
 from distill.learning.layer_map import resolve_layer_map
+from tfnlp.layers.core.lora import merged_weights
 from tfnlp.models import (
     TransformerConfig,
     build_model,
@@ -203,7 +204,7 @@ def make_translator_student(
     if dropout is not None:
         fields["dropout"] = dropout
     student = build_model(dataclasses.replace(config, **fields), teacher.head)
-    sources = {weight.path: weight for weight in teacher.weights}
+    sources = merged_weights(teacher)
     for weight in student.weights:
         weight.assign(sources[_teacher_path(weight.path, config, student.text_config, *maps)])
     return student
@@ -232,7 +233,7 @@ def initialize_tokens(student, teacher, tokenizer, teacher_tokenizer):
     teacher_ids = [teacher_tokenizer.token_id(token) for token in tokenizer.tokens_by_id()]
     pairs = [(i, j) for i, j in enumerate(teacher_ids) if j is not None]
     ids, teacher_ids = np.array(pairs, "int64").reshape(-1, 2).T
-    sources = {weight.path: weight for weight in teacher.weights}
+    sources = merged_weights(teacher)
     for weight in student.weights:
         axis, source = TOKEN_AXES.get(weight.path), sources.get(weight.path)
         if axis is None or source is None:
@@ -261,7 +262,7 @@ def initialize_student(student, teacher, layer_map, same_tokens=True):
         The copied weights by path.
     """
     teacher_config, config = config_of(teacher), config_of(student)
-    sources = {weight.path: weight for weight in teacher.weights}
+    sources = merged_weights(teacher)
     copied = {}
     for weight in student.weights:
         of_pooling = reads_pooled_states(weight.path, student.head)

@@ -148,6 +148,7 @@ def define_flags():
     """Define the flags of a task's distillation and its training."""
     define_distillation_flags()
     training_flags.define_training_flags(epochs=6, learning_rate=1e-4)
+    training_flags.define_lora_flags()
 
 
 def check_flags():

@@ -11,6 +11,7 @@ from recipes.shell.input_checks import FILES
 from tfnlp import training
 from tfnlp.training.run.training_config import TrainingConfig
 from tfnlp.training.step.worker_cluster import read_cluster
+from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
@@ -76,6 +77,12 @@ def define_optimizer_flags(learning_rate):
 
 
 @group("Optimizer")
+def define_lora_flags():
+    """Define the flags of LoRA, for trainings of a task."""
+    dataclass_flags.define(TrainingConfig, "lora_rank", "lora_layers")
+
+
+@group("Optimizer")
 def define_number_flags(**defaults):
     """Define the flags of the schedule's end and of the optimizer's means, with other defaults."""
     names = "end_rate_share", "decay_share", "decay_power", "beta_1", "beta_2", "epsilon"
@@ -120,7 +127,20 @@ def training_config(kind=TrainingConfig):
     for name, schedule in _OF_SCHEDULES.items():
         if FLAGS[name].present and FLAGS.schedule != schedule:
             raise no_effect(name, f"on schedule={FLAGS.schedule}", f"give schedule={schedule}")
+    if "lora_rank" in FLAGS:
+        _check_lora()
     return dataclass_flags.read(kind)
+
+
+def _check_lora():
+    """Raise an InputError for kernels without a rank, and for adapters of random weights."""
+    if FLAGS["lora_layers"].present and not FLAGS.lora_rank:
+        raise no_effect("lora_layers", "without LoRA", "give `lora_rank` too")
+    if FLAGS.lora_rank and "model_dir" in FLAGS and not FLAGS.model_dir:
+        raise InputError(
+            f"lora_rank={FLAGS.lora_rank} keeps the weights as they start, which are random "
+            "without `model_dir`; give one."
+        )
 
 
 def _set_published(published):

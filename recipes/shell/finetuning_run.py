@@ -17,6 +17,7 @@ def define_flags():
     model_flags.define_pooling_flags()
     model_flags.define_embeddings_flag()
     training_flags.define_training_flags(epochs=3, learning_rate=5e-5)
+    training_flags.define_lora_flags()
     training_flags.define_recipe_flag(FINE_TUNING)
     knowledge_flags.define_entity_flags()
     define_adversarial_flags()

@@ -33,6 +33,7 @@ from tfnlp.training import (
     FineTuner,
     RunFolder,
     TrainingConfig,
+    add_lora,
     compile_model,
     fit,
     make_optimizer,
@@ -137,14 +138,14 @@ def distiller(name):
     return Distiller(student, task, terms, teacher)
 
 
-def recomputed(name):
-    """A fine-tuner whose blocks are computed once more for their gradients."""
+def tagger(prepare):
+    """A fine-tuner of a model with blocks, which `prepare` changes."""
     fields = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
     rates = {"dropout": 0.0, "attention_dropout": 0.0}
     config = models.BertConfig(vocabulary_size=V, max_length=L, **fields, **rates)
     model = models.build_model(config, "tagger", len(NAMES))
-    recompute_blocks(model)
-    return FineTuner(model, TASKS[name])
+    prepare(model)
+    return FineTuner(model, TASKS["tagging"])
 
 
 def train(strategy, name, make, sizes=SIZES, parts=1):
@@ -283,7 +284,10 @@ def main():
     found["adversarial"] = compare(strategies, "tagging", lambda: finetuner("tagging", True))
     found["distilling"] = compare(strategies, "tagging", lambda: distiller("tagging"))
     found["recomputed in parts"] = compare(
-        strategies, "tagging", lambda: recomputed("tagging"), parts=2
+        strategies, "tagging", lambda: tagger(recompute_blocks), parts=2
+    )
+    found["adapted"] = compare(
+        strategies, "tagging", lambda: tagger(lambda model: add_lora(model, 2))
     )
     found["resume"] = resume(mirrored)
     found["overflow"] = overflow(mirrored)

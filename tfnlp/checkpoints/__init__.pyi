@@ -11,6 +11,7 @@ from .checkpoint_map import map_of as map_of
 from .keras_hub_conversion import from_keras_hub as from_keras_hub
 from .keras_hub_conversion import to_keras_hub as to_keras_hub
 from .keras_hub_conversion import with_encoder_blocks as with_encoder_blocks
+from .lora_adapter import merge_adapter as merge_adapter
 from .model_loading import load_model as load_model
 from .model_loading import read_pooler as read_pooler
 from .model_saving import check_saves as check_saves

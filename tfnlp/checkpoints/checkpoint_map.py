@@ -210,6 +210,10 @@ class CheckpointMap:
         rows = (*self.encoder, *self.heads.get(stored_head(head), ()), *self.variant(config))
         return {row.path: row for row in rows}
 
+    def prefix_of(self, weight, head):
+        """Return what precedes the name of a `Weight` in the folder of a model with a head."""
+        return self.prefix if stored_head(head) and not weight.head else ""
+
     def architecture(self, head):
         """Return the class of `transformers` with a head; None where it has none."""
         return self.architectures.get(stored_head(head))

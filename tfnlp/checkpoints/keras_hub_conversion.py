@@ -24,6 +24,7 @@ from tfnlp.checkpoints.weight_assignment import as_stored, assign_weights
 from tfnlp.configs import TEXT_CLASS_HEADS
 from tfnlp.functional.activations import get_activation
 from tfnlp.layers import EncoderBlock, MultiHeadAttention
+from tfnlp.layers.core.lora import merged_weights
 from tfnlp.models import build_model, config_of
 from tfnlp.text.tokenizers.keras_hub_tokenizer import convert_tokenizer
 from tfnlp.utils.errors import InputError, unknown_name
@@ -40,7 +41,7 @@ class VariableReader:
 
     def __init__(self, model, family, config):
         self.description = f"keras-hub's {type(model).__name__}"
-        self._tensors = {variable.path: variable for variable in model.weights}
+        self._tensors = merged_weights(model)
         self._tensors |= family.computed(config, self.read)
 
     def size(self):
@@ -207,7 +208,7 @@ def _encoder_block(layer, attention):
         (block.feed_forward_norm, layer._feedforward_layer_norm),
     )
     for ours, theirs in pairs:
-        ours.set_weights(theirs.get_weights())
+        ours.set_weights([*merged_weights(theirs).values()])
     return block
 
 
@@ -287,9 +288,9 @@ def _assign(theirs, family, model):
     """Copy a model's weights to keras-hub's variables, and warn of those without a place."""
     weights, places = family.weights(model), {x.path: x for x in theirs.weights}
     tensors = {
-        weight.name: as_stored(np.asarray(variable), weight, config_of(model))
-        for variable in model.weights
-        if (weight := weights.get(variable.path))
+        weight.name: as_stored(np.asarray(value), weight, config_of(model))
+        for path, value in merged_weights(model).items()
+        if (weight := weights.get(path))
     }
     tensors = without_segments(config_of(model), tensors)
     for name in places.keys() & tensors.keys():

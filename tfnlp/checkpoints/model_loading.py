@@ -18,7 +18,12 @@ from tfnlp.checkpoints.checkpoint_map import MULTI_LABEL, map_of
 from tfnlp.checkpoints.sentence_module_weights import assign_projections
 from tfnlp.checkpoints.sentence_modules import has_modules, read_vector_head
 from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, untouched, weight_names
-from tfnlp.checkpoints.weight_assignment import HEAD_LAYERS, assign_weights, stored_names
+from tfnlp.checkpoints.weight_assignment import (
+    HEAD_LAYERS,
+    TASK_HEADS,
+    assign_weights,
+    stored_names,
+)
 from tfnlp.configs import CLASS_HEADS, TEXT_CLASS_HEADS
 from tfnlp.layers.core.initializers import no_fresh_weights
 from tfnlp.models import build_model
@@ -26,10 +31,7 @@ from tfnlp.quantization.fake_quantization import set_ranges
 from tfnlp.text.tokenizers.keras_hub_tokenizer import is_preset_file
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
-from tfnlp.utils.hub import fetch_weights, fetch_whole, find_folder, is_hub_name
-
-# Heads that fine-tuning adds to an encoder.
-TASK_HEADS = (*CLASS_HEADS, "answerer", "chooser", "embedder")
+from tfnlp.utils.hub import fetch_weights, fetch_whole, find_folder, is_hub_name, is_remote
 
 
 def load_model(folder, head=None, num_classes=None, **options):
@@ -58,7 +60,8 @@ def load_model(folder, head=None, num_classes=None, **options):
         InputError: if a file is missing or broken or could not be fetched, or a weight
             missing, left over or of another shape than in config.json.
     """
-    folder, family, config, reader = _open_checkpoint(folder)
+    source = folder
+    folder, family, config, reader = _open_checkpoint(source)
     config = family.adapt(config, reader.names())
     config = _untied_as_stored(config, family, head, reader)
     has_head = may_have_head(folder, family, head)
@@ -100,6 +103,7 @@ def load_model(folder, head=None, num_classes=None, **options):
             names = ", ".join(fresh)
             logging.warning("Not in %s, so random: %s.", reader.description, names)
     _restore_ranges(model, folder, has_head)
+    model.checkpoint = str(source if is_remote(source) else folder.absolute())
     return model
 
 

@@ -12,11 +12,13 @@ from tfnlp.checkpoints.checkpoint_map import (
     stored_head,
     write_fields,
 )
+from tfnlp.checkpoints.lora_adapter import write_adapter
 from tfnlp.checkpoints.sentence_module_weights import write_modules
 from tfnlp.checkpoints.tensors import WEIGHTS, write_tensors
 from tfnlp.checkpoints.weight_assignment import as_stored
 from tfnlp.configs import CLASS_HEADS
 from tfnlp.layers import GradientDisentangledEmbedding
+from tfnlp.layers.core.lora import merged_weights
 from tfnlp.models import config_of
 from tfnlp.quantization.fake_quantization import get_ranges
 from tfnlp.text.tokenizers.special_tokens import end_token_id
@@ -29,6 +31,8 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, p
     """Write a model as a Hugging Face folder that `transformers` loads.
 
     One that is fake-quantised computes in float there; `load_model` gives it its ranges back.
+    LoRA adapters are merged into the kernels, and stand alone in the folder `adapter`, as `peft`
+    reads them.
 
     Args:
         model: from `tfnlp.models.build_model` or `load_model`.
@@ -64,6 +68,7 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, p
             # By which `transformers` knows where a text ends; else it takes GPT-2's own id.
             fields |= {"bos_token_id": end, "eos_token_id": end}
     write_tensors(folder / WEIGHTS, tensors)
+    write_adapter(model, folder / "adapter", tensors)
     write_json(folder / "config.json", fields)
     if family.generation is not None and stored_head(model.head) is not None:
         write_json(folder / "generation_config.json", family.generation(config))
@@ -121,7 +126,7 @@ def _label_fields(model, labels):
 
 def _tensors(model, family):
     """Return the tensors of a model by their Hugging Face names."""
-    variables = {v.path: v for v in model.weights}
+    variables = merged_weights(model)
     for layer in model.layers:
         if isinstance(layer, GradientDisentangledEmbedding):  # whole tables, not differences
             variables |= {f"{layer.path}/{name}": table for name, table in layer.sums().items()}
@@ -129,7 +134,7 @@ def _tensors(model, family):
     weights = family.weights(model).values()
     for weight in sorted(weights, key=lambda weight: weight.part or (0, 1)):
         value = as_stored(np.asarray(variables[weight.path]), weight, config)
-        prefix = family.prefix if stored_head(model.head) and not weight.head else ""
+        prefix = family.prefix_of(weight, model.head)
         written_twice = weight.untied_name and not config.tie_embeddings
         for name in (weight.name, *([weight.untied_name] if written_twice else ())):
             parts[prefix + name, weight.part_axis].append(value)

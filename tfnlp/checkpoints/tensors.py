@@ -14,11 +14,13 @@ from tfnlp.utils.hub import PICKLES, refused_pickle
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
+# What `peft` says of an adapter in the folder of its tensors.
+ADAPTER_CONFIG = "adapter_config.json"
 
 # What files of other formats are, and what to do with them.
 OTHER_FORMATS = {
-    "adapter_config.json": "of an adapter (LoRA) without its model; merge it once with peft's "
-    "merge_and_unload() and save_pretrained(folder)",
+    ADAPTER_CONFIG: "of an adapter (LoRA) without its model; load that, which is {base}, and add "
+    "the adapter by tfnlp.checkpoints.merge_adapter(model, folder)",
     "*.ckpt*.index": "a TensorFlow 1 checkpoint (ckpt); convert it once with transformers "
     "4: from_pretrained(file, from_tf=True, config=config) and save_pretrained(folder)",
     "*.onnx": "an ONNX file, which is not read; take the model that it was exported from",
@@ -54,21 +56,22 @@ class TensorReader:
 
     Args:
         folder: holds `model.safetensors`, or `model.safetensors.index.json` and its shards.
+        file: the name of one file in place of these; None for these.
 
     Raises:
         InputError: if a safetensors file is missing, cut short or corrupt, or is a pickle; or
             if the index is broken.
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder, file=None):
         folder = pathlib.Path(folder)
-        names = weight_names(folder)
+        names = [file] if file else weight_names(folder)
         pickles = [folder / name for name in PICKLES if (folder / name).exists()]
         if names == [WEIGHTS] and not (folder / WEIGHTS).exists():
             if pickles:
                 raise refused_pickle(pickles[0])
             raise no_weights(folder)
-        self.description = str(folder / (WEIGHTS if len(names) == 1 else INDEX))
+        self.description = str(folder / (names[0] if len(names) == 1 else INDEX))
         self._paths = [folder / name for name in names]
         self._tensors = {
             name: (path, *tensor) for path in self._paths for name, tensor in _tensors(path)
@@ -113,6 +116,9 @@ def no_weights(folder):
     """Return the `InputError` for a local folder without weights, which says what it holds."""
     for pattern, advice in OTHER_FORMATS.items():
         for path in sorted(folder.glob(pattern)):
+            if path.name == ADAPTER_CONFIG:
+                base = read_json(path).get("base_model_name_or_path")
+                advice = advice.format(base=base or "not named in it")
             return InputError(f"{path} is {advice}; {folder} has no {WEIGHTS}.")
     return InputError(f"{folder} has no {WEIGHTS}; copy the weights into the folder.")
 

@@ -2,9 +2,12 @@
 
 import numpy as np
 
+from tfnlp.configs import CLASS_HEADS
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
 
+# Heads that fine-tuning adds to an encoder.
+TASK_HEADS = (*CLASS_HEADS, "answerer", "chooser", "embedder")
 # Part of a pretraining head beyond that of a masked LM.
 PAIR_HEAD = "pair_classifier"
 # Layers that a checkpoint without that head lacks; they start from fresh weights.
@@ -54,7 +57,7 @@ def assign_weights(model, family, reader, with_head):
     if reader.size() > LARGE:
         assignments = progress_bar(assignments, desc="Loading weights", unit="tensor")
     for variable, name, weight in assignments:
-        variable.assign(_as_variable(reader.read(name), weight, variable.shape))
+        variable.assign(as_variable(reader.read(name), weight, variable.shape))
     for variable in fresh:
         layer = model.get_layer(variable.path.partition("/")[0])
         # Biases and norms have their zeros and ones already.
@@ -64,6 +67,14 @@ def assign_weights(model, family, reader, with_head):
             variable.assign(layer.embeddings_initializer(variable.shape))
     weights = family.weights(model)
     return [weights[v.path].name if v.path in weights else v.path for v in fresh]
+
+
+def task_layers(model):
+    """Return the names of the layers that fine-tuning starts anew: none of a language model."""
+    if model.head not in TASK_HEADS:
+        return set()
+    projections = {x.name for x in model.layers if x.name.startswith("projection_")}
+    return HEAD_LAYERS | projections
 
 
 def stored_names(family, reader):
@@ -128,7 +139,7 @@ def _check_left_over(model, family, reader, used):
         )
 
 
-def _as_variable(tensor, weight, shape):
+def as_variable(tensor, weight, shape):
     """Return a stored tensor in the form of a variable."""
     if weight.part:
         index, count = weight.part

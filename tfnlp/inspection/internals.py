@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
+from tfnlp.layers.core.lora import merged_weights
 from tfnlp.models import RecurrentConfig, build_model, config_of
 from tfnlp.models.recurrent_translator import output_logits
 from tfnlp.utils.errors import InputError
@@ -101,7 +102,7 @@ def alignments(model, source_ids, target_ids):
     if config.recurrent:
         return {"attention": np.asarray(model(inputs)["attention_weights"][0])}
     scored = build_model(config, model.head, attention_scores=True)
-    scored.set_weights(model.get_weights())
+    scored.set_weights([*merged_weights(model).values()])
     return {
         f"layer {layer}, head {head}": np.asarray(ops.softmax(of_head))
         for layer, scores in enumerate(scored(inputs)["cross_attention_scores"], 1)

@@ -6,6 +6,7 @@ from keras import ops
 
 from tfnlp.configs import BertConfig, KnowledgeBertConfig, family_name
 from tfnlp.layers import KnowledgeBlock
+from tfnlp.layers.core.lora import merged_weights
 from tfnlp.models.build import build_model
 from tfnlp.models.shared_parts import (
     encoder_blocks,
@@ -105,7 +106,7 @@ def with_entities(model, vectors, num_layers=2, num_heads=4):
     config = KnowledgeBertConfig(**vars(config), **sizes, num_knowledge_layers=num_layers)
     classes = model.output["logits"].shape[-1] if "logits" in model.output else None
     fused = build_model(config, model.head, classes, block_size=model.block_size)
-    weights = {weight.path: weight for weight in model.weights}
+    weights = merged_weights(model)
     for weight in fused.weights:
         if weight.path in weights:
             weight.assign(weights[weight.path])

@@ -14,9 +14,12 @@ class TextModel(keras.Model):
     """A functional `keras.Model` with `text_config` and `head`, which copies of it keep.
 
     So do saving and loading, and `keras.models.clone_model`. `tfnlp.models.build_model` makes it.
+    `checkpoint` is the folder, or the name on the Hub, that `load_model` read it from, or None.
     Labels, losses and metrics go by the names of outputs: `compile(loss={"logits": ...})` and
     `fit(inputs, {"logits": labels})`, the other outputs having none.
     """
+
+    checkpoint = None
 
     # The arguments of a functional model and no others, so that Keras saves it as one.
     def __init__(self, inputs, outputs, name=None, **kwargs):

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from tfnlp.configs import family_name
 from tfnlp.corpora.documents import warn_of_unknown
+from tfnlp.layers.core.lora import merged_weights
 from tfnlp.models import build_model, config_of, max_positions
 from tfnlp.objectives.batches.masking import POSITIONS, MaskedBatches, Masking
 from tfnlp.objectives.batches.special_token_template import SpecialTokenTemplate
@@ -229,7 +230,7 @@ def at_memory_length(model, memory_length):
 def _with_memory(model, config, memory=True):
     """Return a model with the same weights, with or without a memory."""
     other = build_model(config, model.head, memory=memory)
-    other.set_weights(model.get_weights())
+    other.set_weights([*merged_weights(model).values()])
     return other
 
 

@@ -14,6 +14,7 @@ from keras import ops
 from tfnlp.configs import family_name
 from tfnlp.functional.weighted_losses import cross_entropy, weighted_mean
 from tfnlp.layers import GradientDisentangledEmbedding
+from tfnlp.layers.core.lora import merged_weights
 from tfnlp.models import DebertaConfig, build_model, config_of
 from tfnlp.objectives.batches.masking import POSITIONS, MaskedBatches
 from tfnlp.objectives.masked_lm import MaskedLM
@@ -251,7 +252,7 @@ def _check_family(config):
 
 def _take_weights(model, source):
     """Copy the weights of a model with the same config, by their paths."""
-    values = {weight.path: weight for weight in source.weights}
+    values = merged_weights(source)
     for weight in model.weights:
         if weight.path in values:
             weight.assign(values[weight.path])

@@ -24,6 +24,7 @@ from .run.training_config import PretrainingConfig as PretrainingConfig
 from .run.training_config import TrainingConfig as TrainingConfig
 from .run.training_config import TranslatorConfig as TranslatorConfig
 from .step.adversarial import AdversarialRegularizer as AdversarialRegularizer
+from .step.lora import add_lora as add_lora
 from .step.optimizer import compile_model as compile_model
 from .step.optimizer import make_optimizer as make_optimizer
 from .step.optimizer import optimizer_of as optimizer_of

@@ -7,7 +7,7 @@ from tests.training.strategy_runs import COMPARED
 from tfnlp.training import make_strategy
 from tfnlp.utils.errors import InputError
 
-CASES = (*COMPARED, "adversarial", "distilling", "recomputed in parts")
+CASES = (*COMPARED, "adversarial", "distilling", "recomputed in parts", "adapted")
 
 
 @pytest.fixture(scope="module")

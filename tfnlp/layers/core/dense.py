@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from tfnlp.functional.shapes import reshape
+from tfnlp.layers.core.lora import merged_weights
 from tfnlp.quantization.fake_quantization import TANH_RANGE, FakeQuantized
 from tfnlp.quantization.rounded_products import rounded_dense
 
@@ -42,6 +43,16 @@ class Dense(FakeQuantized, keras.layers.Dense):
         if not self.is_fake_quantized:
             return super().call(rows, training=training)
         return rounded_dense(self, rows, training)
+
+    def save_own_variables(self, store):
+        if not self.lora_enabled or self.quantization_mode:
+            super().save_own_variables(store)
+            return
+        # Keras merges in the compute dtype, which would round the weights of half precision.
+        merged = merged_weights(self)
+        variables = (self._kernel, self.bias) if self.use_bias else (self._kernel,)
+        for place, variable in enumerate(variables):
+            store[str(place)] = merged[variable.path]
 
     def quantize(self, mode=None, type_check=True, config=None):
         # Keras asks subclasses to opt in, as they may compute something else; this one does not.

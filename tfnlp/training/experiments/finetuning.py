@@ -249,7 +249,12 @@ def check_varied(task, train):
 
 
 def check_compresses(config):
-    """Raise an InputError for a moving average of the weights beside a compressor."""
+    """Raise an InputError for an average of the weights, or LoRA, beside a compressor."""
+    if config.lora_rank:
+        raise InputError(
+            f"lora_rank={config.lora_rank} keeps the kernels as they are, so that compression "
+            "cannot change them; compress in a training of the merged model."
+        )
     if config.ema_decay:
         raise InputError(
             f"ema_decay={config.ema_decay} does not go with compression: the average of weights "

@@ -114,6 +114,18 @@ class TrainingConfig(Settings):
     )
     freeze_layers: int = setting(0, "Lowest blocks whose weights stay as they are.", low=0)
     freeze_embeddings: bool = setting(False, "Whether embeddings stay as they are.", rare=True)
+    lora_rank: int = setting(
+        0,
+        "Rank of the LoRA adapters that train, with the head, in place of the encoder; 0: all of "
+        "it trains.",
+        low=0,
+    )
+    lora_layers: tuple[str, ...] = setting(
+        ("query", "value"),
+        "Ends of the paths of the kernels that LoRA adapts, such as query, attention/output or "
+        "intermediate; all: all of the blocks.",
+        rare=True,
+    )
     layer_decay: float = setting(
         1.0,
         "Learning rate of each block, as a share of that of the block above; ELECTRA's is 0.8.",

@@ -13,6 +13,7 @@ from tfnlp.functional.recompute import recompute_blocks
 from tfnlp.training.step import schedules
 from tfnlp.training.step.frozen import freeze
 from tfnlp.training.step.layer_wise_rates import layer_factors
+from tfnlp.training.step.lora import add_lora
 
 # Names of the variables of norms; Keras' `RMSNormalization` has `scale`.
 NORM_VARIABLES = ("gamma", "beta", "scale")
@@ -265,6 +266,8 @@ def make_optimizer(
 def compile_model(config, trainer, steps_per_epoch):
     """Compile a `Trainer` for epochs of so many steps, as a `TrainingConfig` says."""
     freeze(trainer, config.freeze_layers, config.freeze_embeddings)
+    if config.lora_rank:
+        add_lora(trainer, config.lora_rank, config.lora_layers)
     trainer.accumulation_steps = config.accumulation_steps
     if config.gradient_checkpointing:
         recompute_blocks(trainer)
