@@ -1,6 +1,5 @@
 """A page in headless Chromium, by the DevTools protocol over a pipe; without it, tests skip."""
 
-import base64
 import contextlib
 import json
 import os
@@ -107,13 +106,6 @@ class Page:
         thrown = [e["params"] for e in self.events if e["method"] == "Runtime.exceptionThrown"]
         said = [e["params"]["entry"] for e in self.events if e["method"] == "Log.entryAdded"]
         return thrown + [entry for entry in said if entry["level"] == "error"]
-
-    def screenshot(self, path, width=1280, height=None):
-        """Write a PNG of the whole page, or of its first `height` pixels."""
-        size = self("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": width, "height": height or size["height"], "scale": 1}
-        data = self("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)["data"]
-        path.write_bytes(base64.b64decode(data))
 
 
 @contextlib.contextmanager

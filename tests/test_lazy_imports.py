@@ -25,9 +25,8 @@ PACKAGES = sorted(
 def test_every_public_name_loads(name):
     package = importlib.import_module(name)
     stub = ast.parse(pathlib.Path(package.__file__).with_suffix(".pyi").read_text("utf-8"))
-    names = [
-        a.asname for node in stub.body if isinstance(node, ast.ImportFrom) for a in node.names
-    ]
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    names = [alias.asname for node in imports for alias in node.names]
     assert names and set(names) <= set(package.__all__)
     for attribute in package.__all__:
         getattr(package, attribute)

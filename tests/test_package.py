@@ -4,28 +4,24 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 
 def run(code, folder, *arguments):
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder).stdout
 
 
-def test_import_loads_no_framework(tmp_path):
-    code = "import sys, tfnlp; print({'keras', 'tensorflow', 'torch'} & set(sys.modules))"
-    assert run(code, tmp_path) == "set()\n"
-
-
-def test_layers_import_from_another_folder_without_the_rest(tmp_path):
-    code = (
-        "import sys\n"
-        "from tfnlp.layers import EncoderBlock\n"
-        "print([m for m in ('tfnlp.text', 'tokenizers', 'keras_hub') if m in sys.modules])"
-    )
-    assert run(code, tmp_path) == "[]\n"
-
-
-def test_runtime_needs_no_tensorflow(tmp_path):
-    code = "import sys, distill.runtime; print({'keras', 'tensorflow'} & set(sys.modules))"
+@pytest.mark.parametrize(
+    ("imports", "others"),
+    [
+        ("import tfnlp", ["keras", "tensorflow", "torch"]),
+        ("from tfnlp.layers import EncoderBlock", ["tfnlp.text", "tokenizers", "keras_hub"]),
+        ("import distill.runtime", ["keras", "tensorflow"]),
+    ],
+)
+def test_a_part_loads_without_the_others(imports, others, tmp_path):
+    code = f"import sys; {imports}; print({{*{others}}} & {{*sys.modules}})"
     assert run(code, tmp_path) == "set()\n"
 
 
@@ -53,8 +49,7 @@ def test_kept_scores_are_of_the_same_settings(tmp_path):
     assert last_line("--learning_rate=0.125", "--seeds=2") == "{'x': [0.125, 0.25]}"
     assert last_line("--learning_rate=0.125", "--seeds=1") == "{'x': [0.125]}"
     assert "there learning_rate is 0.125, here 0.5;" in last_line("--learning_rate=0.5")
-    assert "there task is 'classifier', here 'tagger'" in last_line(
-        "--learning_rate=0.125", "--task=tagger"
-    )
+    said = last_line("--learning_rate=0.125", "--task=tagger")
+    assert "there task is 'classifier', here 'tagger'" in said
     paths["dev"].write_text("another")
     assert "there dev (SHA-256) is" in last_line("--learning_rate=0.125")

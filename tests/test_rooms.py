@@ -59,9 +59,6 @@ def test_rooms_import_from_rooms_below(package, rooms):
     for height, room in enumerate(rooms):
         below = {f"tfnlp.{package}.{name}" for name in rooms[: height + 1]}
         for path in sorted((LAYERS.parent / package / room).glob("*.py")):
-            inside = {
-                name
-                for name in imported_packages(path)
-                if f"{name}.".startswith(f"tfnlp.{package}.")
-            }
+            names = {f"{name}." for name in imported_packages(path)}
+            inside = {name[:-1] for name in names if name.startswith(f"tfnlp.{package}.")}
             assert inside <= below, path.name

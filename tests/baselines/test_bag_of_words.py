@@ -15,8 +15,7 @@ def weights(smooth_idf):
 
 
 @pytest.mark.parametrize(
-    "smooth_idf, once, both",
-    [(True, np.log(3 / 2) + 1, 1.0), (False, np.log(2) + 1, 1.0)],
+    "smooth_idf, once, both", [(True, np.log(3 / 2) + 1, 1.0), (False, np.log(2) + 1, 1.0)]
 )
 def test_tfidf_by_hand(smooth_idf, once, both):
     cars, friends = weights(smooth_idf)

@@ -5,13 +5,7 @@ import pytest
 import tensorflow as tf
 
 from tfnlp.baselines import Word2Vec, Word2VecSettings, read_word_corpus
-from tfnlp.baselines.word2vec import (
-    HuffmanTree,
-    Negatives,
-    _ascend,
-    character_ngrams,
-    kept_shares,
-)
+from tfnlp.baselines.word2vec import HuffmanTree, Negatives, _ascend, character_ngrams, kept_shares
 
 TEXTS = ["the cat sat on the mat", "the dog sat on the log", "a cat and a dog"]
 RATE = 2**-6
@@ -59,21 +53,21 @@ def plain_loss(model, ids, widths, targets, labels, weights):
     return loss
 
 
-@pytest.mark.parametrize("max_ngram", [0, 3])
-@pytest.mark.parametrize("objective", ["negative_sampling", "hierarchical_softmax"])
-@pytest.mark.parametrize("architecture", ["skip_gram", "cbow"])
+@pytest.mark.parametrize(
+    "architecture, objective, max_ngram",
+    [
+        ("skip_gram", "negative_sampling", 3),
+        ("skip_gram", "hierarchical_softmax", 0),
+        ("cbow", "negative_sampling", 0),
+        ("cbow", "hierarchical_softmax", 3),
+    ],
+)
 def test_a_step_moves_along_the_gradient_of_the_objective(
     corpus, architecture, objective, max_ngram
 ):
-    settings = dataclasses.replace(
-        SMALL,
-        architecture=architecture,
-        objective=objective,
-        max_ngram=max_ngram,
-        min_ngram=2,
-        buckets=50,
-        batch_words=len(corpus.ids),
-    )
+    sizes = {"min_ngram": 2, "buckets": 50, "batch_words": len(corpus.ids)}
+    kinds = {"architecture": architecture, "objective": objective, "max_ngram": max_ngram}
+    settings = dataclasses.replace(SMALL, **sizes, **kinds)
     model = Word2Vec(corpus, settings)
     rng = np.random.default_rng(3)
     model.outputs.assign(rng.normal(size=model.outputs.shape).astype("float32"))
@@ -112,16 +106,6 @@ def test_vectors_of_words_in_like_windows_come_together():
     np.testing.assert_array_equal(again.vectors, vectors.vectors)
 
 
-def test_a_word_that_fills_a_batch_does_not_overshoot():
-    """Half of the pairs are of one word: their sum alone would move it ever farther."""
-    texts = [f"the {word} the {word}" for word in "abcdefghij"] * 100
-    corpus = read_word_corpus(texts)
-    for objective in ("negative_sampling", "hierarchical_softmax"):
-        settings = dataclasses.replace(SMALL, objective=objective, batch_words=2000, epochs=30)
-        vectors = Word2Vec(corpus, settings).train()
-        assert np.abs(vectors.vectors).max() < 5
-
-
 @pytest.mark.parametrize("rate", [0.01, 10.0])
 def test_a_row_moves_by_the_rate_or_by_the_bound_of_its_second_derivative(rate):
     rng = np.random.default_rng(0)
@@ -156,9 +140,8 @@ def test_negatives_are_drawn_by_counts_to_the_power_of_three_quarters():
     np.testing.assert_allclose(shares, counts**0.75 / (counts**0.75).sum(), atol=0.01)
     assert (labels[:, 0] == 1).all() and not labels[:, 1:].any()
     np.testing.assert_array_equal(weights[:, 1:] == 0, targets[:, 1:] == 0)
-    np.testing.assert_allclose(
-        kept_shares(np.array([900, 100]), 0.01), [np.sqrt(1 / 90) + 1 / 90, np.sqrt(0.1) + 0.1]
-    )
+    due = [np.sqrt(1 / 90) + 1 / 90, np.sqrt(0.1) + 0.1]
+    np.testing.assert_allclose(kept_shares(np.array([900, 100]), 0.01), due)
 
 
 def test_ngrams_of_a_word_with_its_edges():

@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from tfnlp.text import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
 
+ROOT = pathlib.Path(__file__).parents[2]
 WORDS = ["a", "fine", "film", "dull", "plot", "영화", "정말", "x", "unbelievable", "zzz"]
 
 
@@ -39,15 +41,10 @@ def by_lines(shard_mb=0.002, **options):
     return CorpusSettings("lines", shard_mb=shard_mb, **options)
 
 
-@pytest.fixture
-def drawn(tmp_path):
-    """Makes a file of drawn documents, one a line: `drawn(number)`."""
-
-    def make(number):
-        (tmp_path / "a.txt").write_text("\n".join(drawn_documents(number)), encoding="utf-8")
-        return tmp_path / "a.txt"
-
-    return make
+def write_documents(path, number):
+    """Write drawn documents, one a line; return the path."""
+    path.write_text("\n".join(drawn_documents(number)), encoding="utf-8")
+    return path
 
 
 def content(folder):
@@ -91,14 +88,9 @@ def test_a_prepared_corpus_is_the_one_in_memory(tokenizer, tmp_path):
         same_corpora(found, expected)
     counts = manifest["counts"]
     unknown = (expected.token_ids == tokenizer.unknown_token_id).sum()
-    assert counts == {
-        "documents": 300,
-        "sentences": expected.sentence_counts.sum(),
-        "tokens": len(expected.token_ids),
-        "unknown": unknown,
-        "duplicates": 0,
-        "empty": 0,
-    }
+    sizes = (300, expected.sentence_counts.sum(), len(expected.token_ids), unknown)
+    names = ("documents", "sentences", "tokens", "unknown")
+    assert counts == dict(zip(names, sizes, strict=True)) | {"duplicates": 0, "empty": 0}
     assert unknown > 50
     corpus = ShardedCorpus(folder)
     assert corpus.fingerprint() == ShardedCorpus(str(folder)).fingerprint()
@@ -138,108 +130,93 @@ CALL = """
 import sys
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.corpora import CorpusSettings, prepare_corpus
+from tfnlp.utils.shard_work import in_beam
 if __name__ == "__main__":
-    folder, path, vocabulary, processes = sys.argv[1:]
+    folder, path, vocabulary, shard_mb, place = sys.argv[1:]
     tokenizer = WordPieceTokenizer(open(vocabulary, encoding="utf-8").read().split("\\n"))
-    settings = CorpusSettings("lines", deduplicate=True, shard_mb=0.02)
-    prepare_corpus([path], tokenizer, folder, settings, int(processes))
-    assert not {"tensorflow", "keras"} & sys.modules.keys()
+    settings = CorpusSettings("lines", deduplicate=True, shard_mb=float(shard_mb))
+    options = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
+    work = in_beam("DirectRunner", options) if place == "beam" else None
+    prepare_corpus([path], tokenizer, folder, settings, 2, map_shards=work)
+    assert place == "beam" or not {"tensorflow", "keras"} & sys.modules.keys()
 """
 
 
-def test_one_process_or_two_killed_or_not_give_the_same_bytes(tokenizer, drawn, tmp_path):
-    vocabulary = tmp_path / "vocabulary"
-    vocabulary.write_text("\n".join(tokenizer.tokens_by_id()), encoding="utf-8")
-    path = drawn(12_000)
-    (tmp_path / "call.py").write_text(CALL)
-    tokenizer = WordPieceTokenizer(tokenizer.tokens_by_id())
-    settings = by_lines(0.02, deduplicate=True)
-    whole = prepare_corpus([path], tokenizer, tmp_path / "one", settings)
-    assert len(whole["shards"]) > 30 and whole["counts"]["duplicates"] > 300
-    expected = content(tmp_path / "one")
-    folder = tmp_path / "two"
+@pytest.fixture
+def preparation(tokenizer, tmp_path):
+    """Starts a process that prepares a corpus: `preparation(folder, shard_mb, place)`.
 
-    def start():
-        command = [sys.executable, tmp_path / "call.py", folder, path, vocabulary, "2"]
-        root = str(pathlib.Path(__file__).parents[2])
+    It gives the process, and the corpus that this process prepares of the same files.
+    """
+    path, vocabulary = write_documents(tmp_path / "a.txt", 12_000), tmp_path / "vocabulary"
+    vocabulary.write_text("\n".join(tokenizer.tokens_by_id()), encoding="utf-8")
+    (tmp_path / "call.py").write_text(CALL)
+
+    def start(folder, shard_mb, place):
+        words = [folder, path, vocabulary, str(shard_mb), place]
         return subprocess.Popen(
-            command, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": root}
+            [sys.executable, tmp_path / "call.py", *words],
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            process_group=0,
         )
 
-    seen = 0
+    def whole(folder, shard_mb):
+        own = WordPieceTokenizer(tokenizer.tokens_by_id())
+        return prepare_corpus([path], own, folder, by_lines(shard_mb, deduplicate=True))
+
+    return start, whole
+
+
+def killed_after(process, folder, shards):
+    """Kill a preparation once so many shards are there; return the files of those that are."""
+    while len(list(folder.glob("shard-*.json"))) < shards and process.poll() is None:
+        time.sleep(0.002)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    there = [*folder.glob("shard-*.json")]
+    assert len(there) >= shards and not (folder / "manifest.json").exists()
+    return there
+
+
+def finish(process):
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+
+
+def test_one_process_or_two_killed_or_not_give_the_same_bytes(preparation, tmp_path):
+    start, whole = preparation
+    manifest = whole(tmp_path / "one", 0.02)
+    assert len(manifest["shards"]) > 30 and manifest["counts"]["duplicates"] > 300
+    folder, seen = tmp_path / "two", 0
     for due in (1, 6, 14):
-        process = start()
-        while len(list(folder.glob("shard-*.json"))) < due and process.poll() is None:
-            time.sleep(0.002)
-        process.kill()
-        process.communicate()
-        there = len(list(folder.glob("shard-*.json")))
-        assert due <= there < 30 and there > seen, "killed too late"
+        there = len(killed_after(start(folder, 0.02, "processes"), folder, due))
+        assert seen < there < 30, "killed too late"
         seen = there
         with pytest.raises(InputError, match="holds an unfinished corpus"):
             ShardedCorpus(folder)
     (folder / ".shard-00003.ids.npy.0123abcd").write_bytes(b"left by a kill")
-    process = start()
-    _, errors = process.communicate()
-    assert process.returncode == 0, errors
-    assert content(folder) == expected
-
-
-BEAM_CALL = """
-import sys
-from tfnlp.text import WordPieceTokenizer
-from tfnlp.corpora import CorpusSettings, prepare_corpus
-from tfnlp.utils.shard_work import in_beam
-if __name__ == "__main__":
-    folder, path, vocabulary = sys.argv[1:]
-    tokenizer = WordPieceTokenizer(open(vocabulary, encoding="utf-8").read().split("\\n"))
-    settings = CorpusSettings("lines", deduplicate=True, shard_mb=0.005)
-    options = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
-    work = in_beam("DirectRunner", options)
-    prepare_corpus([path], tokenizer, folder, settings, map_shards=work)
-"""
-
-
-def test_a_beam_pipeline_killed_or_not_gives_the_same_bytes(tokenizer, drawn, tmp_path):
-    pytest.importorskip("apache_beam", reason=NO_BEAM)
-    vocabulary = tmp_path / "vocabulary"
-    vocabulary.write_text("\n".join(tokenizer.tokens_by_id()), encoding="utf-8")
-    path = drawn(12_000)
-    (tmp_path / "call.py").write_text(BEAM_CALL)
-    settings = by_lines(0.005, deduplicate=True)
-    tokenizer = WordPieceTokenizer(tokenizer.tokens_by_id())
-    assert len(prepare_corpus([path], tokenizer, tmp_path / "one", settings)["shards"]) > 120
-    folder = tmp_path / "two"
-    root = str(pathlib.Path(__file__).parents[2])
-
-    def start():
-        command = [sys.executable, tmp_path / "call.py", folder, path, vocabulary]
-        return subprocess.Popen(
-            command,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"PYTHONPATH": root},
-            process_group=0,
-        )
-
-    process = start()
-    while len(list(folder.glob("shard-*.json"))) < 10 and process.poll() is None:
-        time.sleep(0.002)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    kept = {path: path.stat().st_mtime_ns for path in folder.glob("shard-*.json")}
-    assert 10 <= len(kept) < 120 and not (folder / "manifest.json").exists()
-    arrays = {path.with_suffix(".ids.npy") for path in kept}
-    arrays = {path: path.stat().st_mtime_ns for path in arrays}
-    process = start()
-    _, errors = process.communicate()
-    assert process.returncode == 0, errors
-    assert {path: path.stat().st_mtime_ns for path in arrays} == arrays  # kept, not made again
+    finish(start(folder, 0.02, "processes"))
     assert content(folder) == content(tmp_path / "one")
 
 
-def test_a_preparation_resumes_at_the_missing_shards(tokenizer, drawn, tmp_path, monkeypatch):
-    call = ([drawn(200)], tokenizer)
+def test_a_beam_pipeline_killed_or_not_gives_the_same_bytes(preparation, tmp_path):
+    pytest.importorskip("apache_beam", reason=NO_BEAM)
+    start, whole = preparation
+    assert len(whole(tmp_path / "one", 0.005)["shards"]) > 120
+    folder = tmp_path / "two"
+    kept = killed_after(start(folder, 0.005, "beam"), folder, 10)
+    assert len(kept) < 120
+    arrays = [path.with_suffix(".ids.npy") for path in kept]
+    times = [path.stat().st_mtime_ns for path in arrays]
+    finish(start(folder, 0.005, "beam"))
+    assert [path.stat().st_mtime_ns for path in arrays] == times  # kept, not made again
+    assert content(folder) == content(tmp_path / "one")
+
+
+def test_a_preparation_resumes_at_the_missing_shards(tokenizer, tmp_path, monkeypatch):
+    call = ([write_documents(tmp_path / "a.txt", 200)], tokenizer)
     prepare_corpus(*call, tmp_path / "whole", by_lines())
     written, write_shard = [], corpus_preparation.write_shard
 
@@ -254,11 +231,8 @@ def test_a_preparation_resumes_at_the_missing_shards(tokenizer, drawn, tmp_path,
     with pytest.raises(KeyboardInterrupt):
         prepare_corpus(*call, folder, by_lines())
     # A shard that is cut, or has another's index, is made again.
-    with open(folder / "shard-00001.ids.npy", "ab") as file:
-        file.truncate(50)
-    (folder / "shard-00002.documents.npy").write_bytes(
-        (folder / "shard-00000.documents.npy").read_bytes()
-    )
+    os.truncate(folder / "shard-00001.ids.npy", 50)
+    shutil.copy(folder / "shard-00000.documents.npy", folder / "shard-00002.documents.npy")
     prepare_corpus(*call, folder, by_lines())
     assert written[:4] == [0, 1, 2, 3] and written[4:7] == [1, 2, 4]
     assert len(written) == 6 + len(read_json(folder / "manifest.json")["shards"]) - 4
@@ -272,34 +246,31 @@ def test_bad_corpora_and_settings_are_refused(tokenizer, tmp_path, monkeypatch):
     options = {"documents": "lines", "shard_mb": 0.002}
 
     def refused(said, paths=(path,), tokenizer=tokenizer, folder=folder, **other):
-        with pytest.raises(InputError, match=said) as error:
+        with pytest.raises(InputError, match=said):
             prepare_corpus(paths, tokenizer, folder, CorpusSettings(**options | other))
-        assert str(error.value).count(". ") == 0 and str(error.value).endswith(".")
 
-    refused("none.txt does not exist; check the path", [path, tmp_path / "none.txt"])
-    refused(r"No file matches .*\*.md", [f"{tmp_path}/*.md"])
-    refused("documents=words is unknown; use one of blank_lines, lines, files", documents="words")
-    refused("shard_mb=0 must be at least 1e-06", shard_mb=0)
+    empty, latin = tmp_path / "empty.txt", tmp_path / "latin.txt"
+    empty.write_text("\n \n")
+    latin.write_bytes(text.encode() + "\ncafé".encode("latin-1"))
+    refused("none.txt does not exist", [path, tmp_path / "none.txt"])
+    refused("documents=words", documents="words")
+    refused("shard_mb=0", shard_mb=0)
     assert not folder.exists()
-    (tmp_path / "empty.txt").write_text("\n \n")
-    refused("empty.txt and the like hold no", [tmp_path / "empty.txt"], folder=tmp_path / "e")
-    (tmp_path / "latin.txt").write_bytes(text.encode() + "\ncafé".encode("latin-1"))
-    refused(
-        r"latin\.txt, from byte 40\d\d, line \d: byte 4 of the line is", [tmp_path / "latin.txt"]
-    )
+    refused("empty.txt and the like hold no", [empty], folder=tmp_path / "e")
+    refused(r"latin\.txt, from byte 40\d\d, line \d: byte 4 of the line is", [latin])
     # A text that is mended goes on from there.
     prepare_corpus([path], tokenizer, folder, CorpusSettings(**options))
     other = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])
     refused("corpus holds a corpus of another tokenizer", tokenizer=other)
     refused("holds a corpus of sentences=split, here sentences=lines", sentences="lines")
-    refused("holds a corpus of other files, such as .*a.txt", [tmp_path / "empty.txt"])
-    refused("holds other files and no corpus; choose another folder", folder=tmp_path)
-    refused("a.txt could not be created .*; choose another folder", folder=path)
+    refused("holds a corpus of other files, such as .*a.txt", [empty])
+    refused("holds other files and no corpus", folder=tmp_path)
+    refused("a.txt could not be created", folder=path)
     for paths, tongue, said in (
-        (folder, other, "corpus was prepared with another tokenizer; give that"),
+        (folder, other, "corpus was prepared with another tokenizer"),
         ([folder, path], tokenizer, "is a folder; give prepared folders alone, or text"),
-        (tmp_path, tokenizer, r"holds no manifest\.json; give a folder that prepare"),
-        (tmp_path / "empty.txt", tokenizer, r"empty\.txt has no token; give files with text"),
+        (tmp_path, tokenizer, r"holds no manifest\.json"),
+        (empty, tokenizer, r"empty\.txt has no token"),
     ):
         with pytest.raises(InputError, match=said):
             open_corpus(paths, tongue)
@@ -352,39 +323,16 @@ def test_files_edited_later_are_another_corpus(tokenizer, tmp_path):
     assert prepare_corpus([path], *given) == manifest
 
 
-def test_a_full_disk_keeps_finished_shards(tokenizer, drawn, tmp_path, monkeypatch):
-    call = ([drawn(100)], tokenizer)
-    replace = os.replace
-
-    def full(source, target):
-        if str(target).endswith("shard-00002.documents.npy"):
-            raise OSError(28, "No space left on device")
-        replace(source, target)
-
-    folder = tmp_path / "corpus"
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", full)
-        with pytest.raises(InputError, match=r"00002\.documents\.npy could not be written \(No s"):
-            prepare_corpus(*call, folder, by_lines())
-    prepare_corpus(*call, folder, by_lines())
-    prepare_corpus(*call, tmp_path / "whole", by_lines())
-    assert content(folder) == content(tmp_path / "whole")
-
-
 def test_a_tokenizer_of_another_language_is_warned_of(tokenizer, tmp_path, caplog):
-    tongue = tmp_path / "tongue.txt"
+    tongue, film = tmp_path / "tongue.txt", tmp_path / "film.txt"
     tongue.write_text("ЖЖЖ ЩЩЩ\n" * 30)
-    corpus = open_corpus(tongue, tokenizer, "lines")
-    assert {*corpus.token_ids.tolist()} == {tokenizer.unknown_token_id}
-    assert "100.0 % of the tokens are unknown" in caplog.text
-    caplog.clear()
-    prepare_corpus([tongue], tokenizer, tmp_path / "corpus", CorpusSettings("lines"))
-    assert open_corpus(tmp_path / "corpus", tokenizer).unknown_share == 1
-    assert "100.0 % of the tokens are unknown" in caplog.text
-    caplog.clear()
-    (tmp_path / "film.txt").write_text("a fine film\n" * 30)
-    open_corpus(tmp_path / "film.txt", tokenizer, "lines")
+    film.write_text("a fine film\n" * 30)
+    open_corpus(film, tokenizer, "lines")
     assert "unknown" not in caplog.text
+    prepare_corpus([tongue], tokenizer, tmp_path / "corpus", CorpusSettings("lines"))
+    opened = [open_corpus(path, tokenizer, "lines") for path in (tongue, tmp_path / "corpus")]
+    assert caplog.text.count("100.0 % of the tokens are unknown") == 2
+    assert opened[1].unknown_share == 1
 
 
 def test_an_empty_file_does_not_stop_the_others(tokenizer, tmp_path, caplog):
@@ -395,9 +343,7 @@ def test_an_empty_file_does_not_stop_the_others(tokenizer, tmp_path, caplog):
             file.write(text)
     counts = prepare_corpus([f"{tmp_path}/*.*"], tokenizer, tmp_path / "corpus")["counts"]
     assert (counts["documents"], counts["empty"]) == (2, 3)
-    told = [record.getMessage() for record in caplog.records]
-    empty = [f"{tmp_path}/{name} is empty." for name in ("b.txt", "c.txt.gz", "d.jsonl.gz")]
-    assert told == empty
+    assert all(f"/{name} is empty." in caplog.text for name in ("b.txt", "c.txt.gz", "d.jsonl.gz"))
     # One that is cut is no empty one.
     whole = (tmp_path / "e.txt.gz").read_bytes()
     (tmp_path / "f.txt.gz").write_bytes(whole[:12])

@@ -66,9 +66,9 @@ def test_files_are_found_by_patterns(tmp_path):
     found = find_files([tmp_path / "b.txt", f"{tmp_path}/?.txt", f"{tmp_path}/c[1].txt"])
     assert [path.name for path in found] == ["b.txt", "a.txt", "c[1].txt"]
     for given, said in (
-        (f"{tmp_path}/*.gz", r"No file matches .*\*\.gz; check the pattern"),
+        (f"{tmp_path}/*.gz", r"No file matches .*\*\.gz"),
         (tmp_path / "none.txt", r"none\.txt does not exist"),
-        (tmp_path, "is a folder; give a file in it"),
+        (tmp_path, "is a folder"),
     ):
         with pytest.raises(InputError, match=said):
             find_files([given])

@@ -18,11 +18,9 @@ PACKAGES = pathlib.Path(sys.prefix) / "demo"
 
 def test_a_page_becomes_cells_without_its_outputs(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text(
-        '# Title\n\n<!-- skip: next "why" -->\n\n```bash\nls | cat\n```\n\n'
-        "[Next](next.md#part), [layers](../layers.md).\n\n```python\nprint(1)\n```\n\n"
-        "```text\n1\n```\n\nWords.\n"
-    )
+    text = '# Title\n\n<!-- skip: next "why" -->\n\n```bash\nls | cat\n```\n\n'
+    text += "[Next](next.md#part), [layers](../layers.md).\n\n```python\nprint(1)\n```\n\n"
+    page.write_text(f"{text}```text\n1\n```\n\nWords.\n")
     cells = notebooks.read_notebook(page).cells
     assert [(cell.cell_type, cell.source) for cell in cells] == [
         ("markdown", "# Title"),

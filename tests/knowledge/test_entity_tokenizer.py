@@ -3,17 +3,10 @@
 import numpy as np
 import pytest
 
-from tests.knowledge.small_wordnet import write_wordnet
 from tfnlp.baselines import WordVectors
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.configs import BertConfig
-from tfnlp.knowledge import (
-    EntityTokenizer,
-    KnowledgeGraph,
-    load_entity_tokenizer,
-    named_vectors,
-    read_wordnet,
-)
+from tfnlp.knowledge import EntityTokenizer, KnowledgeGraph, load_entity_tokenizer, named_vectors
 from tfnlp.models import build_model, with_entities
 from tfnlp.text import LengthBatches, WordPieceTokenizer, load_tokenizer, train_tokenizer
 from tfnlp.text.tokenizers.tokenizer_files import save_tokenizer
@@ -30,11 +23,8 @@ def finding(tokenizer):
 
 def mentions(tokenizer, encoding):
     ids = tokenizer.entity_ids(encoding.token_ids).tolist()
-    return {
-        tokenizer.vocabulary[piece]: entity
-        for piece, entity in zip(encoding.token_ids, ids, strict=True)
-        if entity
-    }
+    pairs = zip(encoding.token_ids, ids, strict=True)
+    return {tokenizer.vocabulary[piece]: entity for piece, entity in pairs if entity}
 
 
 @pytest.mark.parametrize(
@@ -80,19 +70,15 @@ def test_a_folder_keeps_the_dictionary(finding, tokenizer, tmp_path):
     for name, value in finding([text]).items():
         np.testing.assert_array_equal(loaded([text])[name], value)
     inputs = loaded([text])
-    np.testing.assert_allclose(
-        load_model(tmp_path, "classifier")(inputs)["logits"], model(inputs)["logits"], atol=1e-6
-    )
-    with pytest.raises(InputError, match="the model reads entities beside the tokens, which only"):
+    logits = load_model(tmp_path, "classifier")(inputs)["logits"]
+    np.testing.assert_allclose(logits, model(inputs)["logits"], atol=1e-6)
+    with pytest.raises(InputError, match="the model reads entities beside the tokens"):
         load_tokenizer(tmp_path)
     (tmp_path / "entities.tsv").write_text("film\n")
     with pytest.raises(InputError, match=r"entities.tsv must have a lemma, a tab and a number"):
         load_entity_tokenizer(tmp_path)
-
-
-def test_other_tokenizers_are_told_that_they_find_none():
     bpe, _ = train_tokenizer(["a film"], "bpe", 300)
-    with pytest.raises(InputError, match="A ByteLevelBpeTokenizer finds no entities; give a"):
+    with pytest.raises(InputError, match="ByteLevelBpeTokenizer finds no entities"):
         EntityTokenizer.of(bpe, ENTITIES)
 
 
@@ -104,13 +90,6 @@ def test_vectors_are_those_of_first_senses():
     np.testing.assert_array_equal(table, [[1, 0, 0]])
     with pytest.raises(InputError, match="None of the 1 vectors, such as x, is of an entity of"):
         named_vectors(graph, WordVectors(["x"], [[1.0]]))
-
-
-def test_the_small_wordnet_of_tests_is_read(tmp_path):
-    pytest.importorskip("nltk")
-    graph = read_wordnet(write_wordnet(tmp_path / "w", ["thing", "film", "hot_dog"]))
-    assert graph.entities == ["thing.n.01", "film.n.01", "hot_dog.n.01"]
-    assert graph.lemmas["hot dog"] == [2]
 
 
 @pytest.mark.parametrize("lowercase", [False, True])  # which decomposes Hangul

@@ -1,7 +1,6 @@
 """TransE, DistMult and RotatE: scores and losses beside plain loops, training, files."""
 
 import cmath
-import math
 
 import numpy as np
 import pytest
@@ -11,16 +10,10 @@ from tfnlp.knowledge import (
     METHODS,
     GraphVectors,
     KnowledgeGraph,
+    graph_vectors,
     hold_out,
     load_graph_vectors,
     score_links,
-)
-from tfnlp.knowledge.graph_vectors import (
-    distmult_score,
-    margin_loss,
-    rotate_score,
-    self_adversarial_loss,
-    transe_score,
 )
 from tfnlp.utils.errors import InputError
 
@@ -34,36 +27,29 @@ def close(scores, expected):
 
 def test_scores_are_those_of_the_papers():
     rows = list(zip(HEADS, RELATIONS, TAILS, strict=True))
-    close(transe_score(HEADS, RELATIONS, TAILS), [-sum(abs(h + r - t)) for h, r, t in rows])
-    close(
-        transe_score(HEADS, RELATIONS, TAILS, norm=2),
-        [-math.sqrt(sum((h + r - t) ** 2)) for h, r, t in rows],
-    )
-    close(distmult_score(HEADS, RELATIONS, TAILS), [h @ np.diag(r) @ t for h, r, t in rows])
+    for norm in (1, 2):
+        expected = [-np.linalg.norm(h + r - t, norm) for h, r, t in rows]
+        close(graph_vectors.transe_score(HEADS, RELATIONS, TAILS, norm=norm), expected)
+    expected = [h @ np.diag(r) @ t for h, r, t in rows]
+    close(graph_vectors.distmult_score(HEADS, RELATIONS, TAILS), expected)
     expected = []
     for h, r, t in rows:
         head, tail = ([complex(x[i], x[i + 2]) for i in (0, 1)] for x in (h, t))
         turned = [head[i] * cmath.exp(1j * r[i]) - tail[i] for i in (0, 1)]
         expected.append(-sum(map(abs, turned)))
-    close(rotate_score(HEADS, RELATIONS[:, :2], TAILS), expected)
+    close(graph_vectors.rotate_score(HEADS, RELATIONS[:, :2], TAILS), expected)
 
 
 def test_losses_are_those_of_the_papers():
     positive, negative = np.array([1.0, -2.0], "float32"), np.array([[0.5, 1], [-3, 0]], "float32")
     # [1 - 1 + 0.5]_+, [1 - 1 + 1]_+, [1 + 2 - 3]_+, [1 + 2 + 0]_+
-    close(margin_loss(positive, negative, 1.0), (0.5 + 1 + 0 + 3) / 4)
-
-    def sigmoid(x):
-        return 1 / (1 + math.exp(-x))
-
+    close(graph_vectors.margin_loss(positive, negative, 1.0), (0.5 + 1 + 0 + 3) / 4)
     expected = 0
     for f, corrupted in zip(positive, negative, strict=True):
         weights = np.exp(0.5 * corrupted) / np.exp(0.5 * corrupted).sum()
-        expected -= math.log(sigmoid(3 + f))
-        expected -= sum(
-            w * math.log(sigmoid(-g - 3)) for w, g in zip(weights, corrupted, strict=True)
-        )
-    close(self_adversarial_loss(positive, negative, 3.0, 0.5), expected / 2)
+        # Minus the logarithms of sigmoid(3 + f) and of sigmoid(-g - 3).
+        expected += np.log1p(np.exp(-3 - f)) + weights @ np.log1p(np.exp(corrupted + 3))
+    close(graph_vectors.self_adversarial_loss(positive, negative, 3.0, 0.5), expected / 2)
 
 
 def make(method, num_entities=25, **settings):
@@ -90,9 +76,8 @@ def grid():
         for row in range(5 - down)
         for column in range(5 - right)
     ]
-    return KnowledgeGraph.from_names(
-        edges + [(tail, f"not_{name}", head) for head, name, tail in edges]
-    )
+    inverses = [(tail, f"not_{name}", head) for head, name, tail in edges]
+    return KnowledgeGraph.from_names(edges + inverses)
 
 
 @pytest.mark.parametrize(
@@ -132,11 +117,9 @@ def test_penalty_of_relations_is_in_the_loss_of_distmult():
     with_penalty, without = (make("distmult", relation_penalty=penalty) for penalty in (0.1, 0))
     triples = grid().triples[:5]
     scores = with_penalty(triples)
-    losses = [
-        float(model.compute_loss(triples, y_pred=scores)) for model in (with_penalty, without)
-    ]
+    penalised, plain = (m.compute_loss(triples, y_pred=scores) for m in (with_penalty, without))
     penalty = 0.1 * np.square(with_penalty.relations.embeddings).sum()
-    assert losses[0] - losses[1] == pytest.approx(penalty, abs=1e-5)
+    assert float(penalised - plain) == pytest.approx(penalty, abs=1e-5)
 
 
 def test_bad_folders_and_losses_are_told(tmp_path):
@@ -144,11 +127,12 @@ def test_bad_folders_and_losses_are_told(tmp_path):
         load_graph_vectors(tmp_path)
     make("transe").save_vectors(tmp_path, grid())
     text = (tmp_path / "config.json").read_text()
-    (tmp_path / "config.json").write_text(text.replace('"dim": 8', '"dim": 9'))
-    with pytest.raises(InputError, match=r"vectors of width 8, and config.json says 9"):
-        load_graph_vectors(tmp_path)
-    (tmp_path / "config.json").write_text(text.replace("transe", "transx"))
-    with pytest.raises(InputError, match="method=transx is unknown"):
-        load_graph_vectors(tmp_path)
+    for there, instead, message in (
+        ('"dim": 8', '"dim": 9', "vectors of width 8, and config.json says 9"),
+        ("transe", "transx", "method=transx is unknown"),
+    ):
+        (tmp_path / "config.json").write_text(text.replace(there, instead))
+        with pytest.raises(InputError, match=message):
+            load_graph_vectors(tmp_path)
     with pytest.raises(InputError, match="give a learning_rate below"):
         make("rotate", learning_rate=1e38, epochs=3).train(grid().triples)

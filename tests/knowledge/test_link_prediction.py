@@ -36,10 +36,7 @@ def plain_ranks(model, triples, known):
     """Return the mean of the best and the worst place of each answer in the sorted candidates."""
     true = {tuple(row) for row in [*known.tolist(), *triples.tolist()]}
     for h, r, t in triples.tolist():
-        for answers in (
-            [(h, r, entity) for entity in range(9)],
-            [(entity, r, t) for entity in range(9)],
-        ):
+        for answers in ([(h, r, x) for x in range(9)], [(x, r, t) for x in range(9)]):
             kept = [x for x in answers if x == (h, r, t) or x not in true]
             scores = sorted(-model.numbers[x] for x in kept)
             mine = -model.numbers[h, r, t]
@@ -55,9 +52,6 @@ def test_scores_are_those_of_a_plain_loop():
     )
     ranks = np.array(list(plain_ranks(Scorer, triples, known)))
     scores = score_links(Scorer(), triples, known, batch_size=4)
-    expected = {
-        "mrr": np.mean(1 / ranks),
-        "mean_rank": np.mean(ranks),
-        **{f"hits_at_{k}": np.mean(ranks <= k) for k in (1, 3, 10)},
-    }
+    expected = {"mrr": np.mean(1 / ranks), "mean_rank": np.mean(ranks)}
+    expected |= {f"hits_at_{k}": np.mean(ranks <= k) for k in (1, 3, 10)}
     assert scores == pytest.approx(expected) and list(scores) == list(expected)

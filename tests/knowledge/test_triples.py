@@ -33,10 +33,7 @@ def test_files_are_read_as_they_are_written(tmp_path):
         ("cat\tis_a", "line 2: expected head, relation and tail"),
         ("cat\t\tanimal", "line 2: expected head, relation and tail"),
         ("house cat\tis_a\tanimal", "line 2: expected head, relation and tail"),
-        (
-            "cat\tisa\tanimal",
-            r"line 2: the relation 'isa' is not in the graph \(did you mean",
-        ),
+        ("cat\tisa\tanimal", r"line 2: the relation 'isa' is not in the graph"),
         ("cat\tis_a\tplant", "line 2: the entity 'plant' is not in the graph"),
     ],
 )
@@ -48,9 +45,8 @@ def test_malformed_lines_and_unknown_names_are_told(line, expected, tmp_path):
 
 
 def test_relations_and_common_entities_are_selected():
-    graph = KnowledgeGraph.from_names(
-        [("a", "x", "b"), ("a", "y", "c"), ("c", "x", "b"), ("d", "x", "a"), ("b", "x", "a")]
-    )
+    triples = [("a", "x", "b"), ("a", "y", "c"), ("c", "x", "b"), ("d", "x", "a"), ("b", "x", "a")]
+    graph = KnowledgeGraph.from_names(triples)
     part = select_triples(graph, ["x"], 3)
     assert part.entities == ["a", "b", "c"] and part.relations == ["x"]
     assert part.triples.tolist() == [[0, 0, 1], [2, 0, 1], [1, 0, 0]]
@@ -79,11 +75,6 @@ def test_inverses_are_on_one_side_and_every_name_is_trained():
     again = hold_out(graph, 0.2)
     np.testing.assert_array_equal(again[1], held_out)
     assert not np.array_equal(hold_out(graph, 0.2, seed=1)[1], held_out)
-
-
-def test_a_graph_without_a_spare_triple_is_told():
-    with pytest.raises(InputError, match=r"None of 1 triples can be held out with held_out=0.5"):
-        hold_out(KnowledgeGraph.from_names([("a", "x", "b")]), 0.5)
 
 
 def test_no_entity_loses_its_last_triple():

@@ -1,9 +1,6 @@
 """WordNet as a graph, beside nltk's own reading."""
 
-import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -34,10 +31,8 @@ def test_synsets_and_relations_are_those_of_wordnet(graph):
     assert counts["part_meronym"] == counts["part_holonym"] == 9_097
     assert counts["instance_hypernym"] == 8_577 and counts["cause"] == 220
     dog, canine = (graph.entities.index(name) for name in ("dog.n.01", "canine.n.02"))
-    of_dog = {
-        (graph.relations[relation], graph.entities[tail])
-        for head, relation, tail in graph.triples[graph.triples[:, 0] == dog].tolist()
-    }
+    rows = graph.triples[graph.triples[:, 0] == dog].tolist()
+    of_dog = {(graph.relations[relation], graph.entities[tail]) for _, relation, tail in rows}
     assert ("hypernym", "canine.n.02") in of_dog and ("part_meronym", "flag.n.07") in of_dog
     assert [canine, graph.relations.index("hyponym"), dog] in graph.triples.tolist()
 
@@ -54,20 +49,17 @@ def test_senses_are_ordered_by_frequency(graph):
 
 
 def test_mentions_are_found_in_their_base_forms(graph):
-    found = [
-        (start, stop, graph.entities[entity])
-        for start, stop, entity in find_mentions(SENTENCE.split(), graph)
-    ]
-    assert found == [
-        *((1, 2, "mouse.n.01"), (2, 3, "run.v.01"), (4, 6, "hotdog.n.01")),
-        (8, 12, "united_states.n.01"),
-    ]
+    found = find_mentions(SENTENCE.split(), graph)
+    assert [(a, b) for a, b, _ in found] == [(1, 2), (2, 3), (4, 6), (8, 12)]
+    names_of_found = [graph.entities[entity] for _, _, entity in found]
+    assert names_of_found[:3] == ["mouse.n.01", "run.v.01", "hotdog.n.01"]
+    assert names_of_found[3] == "united_states.n.01"
     bases = {"churches": "church", "bakes": "bake", "taller": "tall", "firemen": "fireman"}
     assert {form: find_lemma(form, graph.lemmas) for form in bases} == bases
 
 
 def test_missing_files_and_broken_ones_are_named(data_dir, tmp_path):
-    with pytest.raises(InputError, match=r"has no data.noun; install WordNet 3.0 \(apt-get"):
+    with pytest.raises(InputError, match=r"has no data\.noun"):
         read_wordnet(tmp_path)
     for name in FILES:
         (tmp_path / name).write_text("  1 WordNet 3.0 Copyright\n")
@@ -77,15 +69,3 @@ def test_missing_files_and_broken_ones_are_named(data_dir, tmp_path):
     shutil.copy(data_dir / "wordnet/data.adv", tmp_path)
     with pytest.raises(InputError, match="not WordNet's database files"):
         read_wordnet(tmp_path)
-
-
-def test_nltk_that_is_missing_is_told(data_dir):
-    code = (
-        "import sys; sys.modules['nltk'] = None\n"
-        "from tfnlp.knowledge import read_wordnet\n"
-        f"read_wordnet({os.fspath(data_dir / 'wordnet')!r})"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], check=False, stderr=subprocess.PIPE, text=True
-    )
-    assert "WordNet needs nltk: pip install nltk." in done.stderr

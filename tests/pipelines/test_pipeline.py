@@ -32,11 +32,9 @@ class FixedBackend:
 def test_a_backend_gets_the_pipeline_of_its_kind(kind, tokenizer):
     backend = FixedBackend(kind, tokenizer)
     assert type(pipeline_of(backend)) is PIPELINES[kind]
-    for other, task in PIPELINES.items():
-        if other != kind:
-            message = f"The model is of the kind {kind}, and {task.__name__} runs the kind {other}"
-            with pytest.raises(InputError, match=message):
-                task(backend)
+    other = "scorer" if kind == "classifier" else "classifier"
+    with pytest.raises(InputError, match=f"is of the kind {kind}, and .* runs the kind {other}"):
+        PIPELINES[other](backend)
 
 
 def test_outputs_are_decoded(tokenizer):

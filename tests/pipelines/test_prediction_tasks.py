@@ -25,12 +25,12 @@ def test_texts_given_one_by_one():
     assert given_inputs("answerer", ["a"], (), ["p ?", "q ?"]) == Inputs(["p ?", "q ?"], ["a"] * 2)
     assert given_inputs("chooser", ["a"], ending=["x", "y"]) == Inputs(["a"], [["x", "y"]])
     for arguments, said in (
-        (("tagger", ["a"], ["b"]), "of the kind tagger takes `text` alone; given are 1 of `text`"),
-        (("scorer", ["a"], (), ["q"]), "takes `text`, and a `pair` .* 1 of `question`"),
-        (("scorer", ["a"], (), (), ["x"]), "takes `text`, and a `pair` .* 1 of `ending`"),
-        (("answerer", ["a"]), "takes each `question` with .* given are 1 of `text`"),
-        (("chooser", ["a"], (), (), ["x"]), "given are 1 of `text` and 1 of `ending`"),
-        (("classifier", ["a"], ["b", "c"]), "given are 1 of `text` and 2 of `pair`"),
+        (("tagger", ["a"], ["b"]), "takes `text` alone; given are 1 of `text`"),
+        (("scorer", ["a"], (), ["q"]), "1 of `question`"),
+        (("scorer", ["a"], (), (), ["x"]), "1 of `ending`"),
+        (("answerer", ["a"]), "given are 1 of `text`"),
+        (("chooser", ["a"], (), (), ["x"]), "1 of `ending`"),
+        (("classifier", ["a"], ["b", "c"]), "2 of `pair`"),
     ):
         with pytest.raises(InputError, match=said):
             given_inputs(*arguments)
@@ -42,7 +42,7 @@ def test_files_of_texts_alone_and_of_other_labels(tmp_path, caplog):
     for kind in ("classifier", "scorer", "tagger"):
         assert read_inputs(kind, path, ["bad", "good"]) == Inputs(["a film", "정말"])
     path = tmp_path / "a.tsv"
-    path.write_text("sentence\tlabel\ncontext\na\t1\nb\t0\n".replace("\ncontext", ""))
+    path.write_text("sentence\tlabel\na\t1\nb\t0\n")
     labels = ["bad", "good"]
     assert read_inputs("classifier", path, labels) == Inputs(["a", "b"])
     assert "No score" in caplog.text and "label '1' is not one of the labels" in caplog.text
@@ -60,7 +60,6 @@ def test_files_of_texts_alone_and_of_other_labels(tmp_path, caplog):
     [
         ("the\tO\nfilm\tB-x\n\nthe plot\tO\n", True),
         ("-DOCSTART- -X- O\n\n# id = 1\nthe DT O\nfilm NN B-x\n", True),
-        ("the film\n", False),
         ("the film\nis not dull\n\n정말\n", False),
         ("#the O\n", False),
         ("a film\nby him\n", False),
@@ -77,16 +76,11 @@ def test_a_text_file_of_a_tagger_may_hold_tags(text, tagged, tmp_path):
     path.write_text(text, encoding="utf-8")
     texts = Inputs(text.split("\n")[:-1])
     if tagged is None:
-        message = (
-            r"a\.txt may have a word and its tag on each line, such as '.*', or a text; give t"
-        )
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(InputError, match=r"a\.txt may have a word and its tag on each line"):
             read_inputs("tagger", path, TAGS)
     else:
-        found = read_inputs("tagger", path, TAGS)
-        assert found == (
-            read_inputs("tagger", path, TAGS, Columns(tagged=True)) if tagged else texts
-        )
+        found, as_tags = read_inputs("tagger", path, TAGS), Columns(tagged=True)
+        assert found == (read_inputs("tagger", path, TAGS, as_tags) if tagged else texts)
         assert (found.gold is not None) == tagged
     assert read_inputs("tagger", path, TAGS, Columns(tagged=False)) == texts
     assert read_inputs("tagger", path, TAGS, Columns(text="sentence")) == texts
@@ -96,12 +90,9 @@ def test_a_text_file_of_a_tagger_may_hold_tags(text, tagged, tmp_path):
 
 
 def test_an_embedder_gives_no_answers(tmp_path):
-    for read in (
-        lambda: given_inputs("embedder", ["a"]),
-        lambda: read_inputs("embedder", tmp_path),
-    ):
-        with pytest.raises(InputError, match=r"^An embedder gives vectors.* use .*TextEmbedder"):
-            read()
+    for read, argument in ((given_inputs, ["a"]), (read_inputs, tmp_path)):
+        with pytest.raises(InputError, match=r"An embedder gives vectors"):
+            read("embedder", argument)
 
 
 def test_an_empty_label_column_means_no_gold_answers(tmp_path):
@@ -120,33 +111,21 @@ class Answer:
     place: int = 0
 
 
+TAGGED = Answer(tags="BIO")
+
+
 @pytest.mark.parametrize(
     ("kind", "given", "expected", "figures"),
     [
         ("classifier", [Answer("a"), Answer("b")], [Answer("a"), Answer("a")], {"agreement": 0.5}),
         # Of words, however many a text has.
-        (
-            "tagger",
-            [Answer(tags="BIO"), Answer(tags="O"), Answer()],
-            [Answer(tags="BIO"), Answer(tags="B"), Answer()],
-            {"agreement": 0.75},
-        ),
+        ("tagger", [TAGGED, Answer(tags="O")], [TAGGED, Answer(tags="B")], {"agreement": 0.75}),
         ("tagger", [Answer()], [Answer()], {"agreement": 1.0}),
         ("answerer", [Answer(text="x")], [Answer(text="y")], {"agreement": 0.0}),
         ("chooser", [Answer(place=1)], [Answer(place=1)], {"agreement": 1.0}),
-        (
-            "scorer",
-            [1.0, 2.0, 4.0],
-            [1.0, 3.0, 2.0],
-            {"correlation": 0.3273268353539886, "largest_difference": 2.0},
-        ),
+        ("scorer", [1.0, 2, 4], [1.0, 3, 2], {"correlation": 0.3273268, "largest_difference": 2}),
         ("scorer", [1.0, 1.0], [1.0, 3.0], {"correlation": None, "largest_difference": 2.0}),
-        (
-            "embedder",
-            [[1.0, 0.0], [0.6, 0.8]],
-            [[1.0, 0.0], [1.0, 0.0]],
-            {"cosine": 0.8, "least_cosine": 0.6},
-        ),
+        ("embedder", [[1, 0], [0.6, 0.8]], [[1, 0], [1, 0]], {"cosine": 0.8, "least_cosine": 0.6}),
     ],
 )
 def test_answers_are_compared_by_task(kind, given, expected, figures):

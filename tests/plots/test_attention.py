@@ -65,10 +65,7 @@ def test_streams_and_teachers_stand_side_by_side():
     assert packed["rows"] == [[0, 1], [2, 3]] and len(patterns) == 4
     names = [(e["name"], e["rows"]) for e in packed["entries"]]
     assert names[0] == ("layer 1", "tokens")
-    assert [name for name, _ in names[1::2]] == [
-        "teacher's layer 2",
-        "teacher's layer 4",
-    ]
+    assert [name for name, _ in names[1::2]] == ["teacher's layer 2", "teacher's layer 4"]
     assert len(packed["tokens"][names[1][1]]) == 5
 
 
@@ -113,6 +110,5 @@ def test_a_page_tells_its_size_and_has_a_picture_without_scripts(tmp_path):
     assert f"holds all of it, {size:.1f} MB" in page.html
     assert page.svg in page.html.partition("<noscript>")[2].partition("</noscript>")[0]
     assert page.svg.count("<path") >= 2 and "<title>Mean attention" in page.svg
-    assert (
-        page.html.count("Of 2 heads, 1 looks mostly at the previous token") == 2 + 2
-    )  # in text, and in the data
+    # In text, and in the data.
+    assert page.html.count("Of 2 heads, 1 looks mostly at the previous token") == 2 + 2

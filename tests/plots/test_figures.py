@@ -8,23 +8,14 @@ import pytest
 
 from tfnlp import plots
 from tfnlp.baselines import WordVectors
-from tfnlp.plots import (
-    draw_activations,
-    draw_curves,
-    draw_paths,
-    figures,
-    plot_activations,
-    plot_alignments,
-    plot_curves,
-    plot_paths,
-)
+from tfnlp.plots import figures
 
 pytest.importorskip("matplotlib")
 
 
 def panels(metrics, metric):
     """{label of the panel: {label of the line: values}}."""
-    figure = draw_curves(metrics, metric)
+    figure = plots.draw_curves(metrics, metric)
     return {
         axes.get_ylabel(): {line.get_label(): list(line.get_ydata()) for line in axes.lines}
         for axes in figure.axes
@@ -32,20 +23,9 @@ def panels(metrics, metric):
 
 
 def test_each_loss_of_a_distillation_has_its_panel(tmp_path):
-    metrics = [
-        {
-            "epoch": epoch,
-            "time": 1.0,
-            "hard_label_loss": 0.8,
-            "loss": 9.0 - epoch,
-            "soft_label_loss": 2.0,
-            "val_hard_label_loss": 0.9,
-            "val_f1": 0.1 * epoch,
-            "val_word_accuracy": 0.5,
-            "learning_rate": 1e-4,
-        }
-        for epoch in (1, 2)
-    ]
+    same = {"time": 1.0, "hard_label_loss": 0.8, "soft_label_loss": 2.0, "learning_rate": 1e-4}
+    same |= {"val_hard_label_loss": 0.9, "val_word_accuracy": 0.5}
+    metrics = [{"epoch": n, "loss": 9.0 - n, "val_f1": 0.1 * n} | same for n in (1, 2)]
     found = panels(metrics, "f1")
     assert next(iter(found)) == "loss"
     assert found == {
@@ -54,7 +34,7 @@ def test_each_loss_of_a_distillation_has_its_panel(tmp_path):
         "soft label loss": {"train": [2.0, 2.0]},
         "f1": {"dev": [0.1, 0.2]},
     }
-    assert plot_curves(metrics, tmp_path / "curves.png", "f1")
+    assert plots.plot_curves(metrics, tmp_path / "curves.png", "f1")
     assert (tmp_path / "curves.png").stat().st_size > 1000
 
 
@@ -74,7 +54,7 @@ def test_each_character_has_its_tokens_colour(tmp_path, monkeypatch):
 
     monkeypatch.setattr(figures, "LINE", 4)
     tokens, values = ["ab", "\n", "$c$de", "f"], [-1.0, 0.0, 1.0, 0.5]
-    figure = draw_activations(tokens, values)
+    figure = plots.draw_activations(tokens, values)
     colours = matplotlib.colormaps["RdBu"]
     shown = {}
     for patch, text in zip(figure.axes[0].patches, figure.axes[0].texts, strict=True):
@@ -92,10 +72,10 @@ def test_each_character_has_its_tokens_colour(tmp_path, monkeypatch):
     for place, (character, value) in expected.items():
         assert shown[place] == (character, colours((1 + value) / 2), ink[value])
     assert len(shown) == len(expected)
-    assert plot_activations(tokens, values, tmp_path / "text.png")
+    assert plots.plot_activations(tokens, values, tmp_path / "text.png")
     assert (tmp_path / "text.png").stat().st_size > 500
     with pytest.raises(ValueError, match="argument 2 is shorter"):
-        draw_activations(tokens, [1.0])
+        plots.draw_activations(tokens, [1.0])
 
 
 def test_hidden_states_are_those_of_the_units_that_vary_most(tmp_path):
@@ -118,14 +98,14 @@ def test_characters_without_a_font_are_warned_of(tmp_path, monkeypatch, caplog):
     # What Matplotlib brings itself has no such character, a font that is installed may.
     monkeypatch.setattr(figures, "KOREAN", ("no such font", "STIXGeneral"))
     assert plots.font_families("monospace") == ["monospace", "STIXGeneral"]
-    assert plot_alignments(weights, ["\u3400", "a"], ["b", "\u3401"], path)
+    assert plots.plot_alignments(weights, ["\u3400", "a"], ["b", "\u3401"], path)
     assert f"{path} shows boxes for 2 characters that no installed font has" in caplog.text
     caplog.clear()
-    assert plot_alignments(weights, ["a", "c"], ["b", "d"], path) and not caplog.text
+    assert plots.plot_alignments(weights, ["a", "c"], ["b", "d"], path) and not caplog.text
 
 
 def test_tokens_are_not_parsed_as_mathematics(tmp_path):
-    assert plot_alignments({"": np.eye(2)}, ["$$", "a"], ["b", r"$\q$"], tmp_path / "a.png")
+    assert plots.plot_alignments({"": np.eye(2)}, ["$$", "a"], ["b", r"$\q$"], tmp_path / "a.png")
 
 
 def test_words_of_a_map_do_not_cover_each_other(tmp_path):
@@ -164,7 +144,7 @@ def test_paths_are_drawn_with_weights_and_the_direction_of_relations(tmp_path):
         types.SimpleNamespace(ending="walked on.", probability=0.75, paths=paths),
         types.SimpleNamespace(ending="found $peace$.", probability=0.25, paths=[]),
     ]
-    figure = draw_paths("The driver stopped. " * 9, endings, most=1)
+    figure = plots.draw_paths("The driver stopped. " * 9, endings, most=1)
     (axes,) = figure.axes
     texts = [text.get_text() for text in axes.texts if text.get_text()]
     assert texts[0].count("\n") > 1 and texts[0].split() == ("The driver stopped. " * 9).split()
@@ -176,5 +156,5 @@ def test_paths_are_drawn_with_weights_and_the_direction_of_relations(tmp_path):
     ]
     arrows = [t.arrow_patch.get_arrowstyle() for t in axes.texts if hasattr(t, "arrow_patch")]
     assert [type(arrow).__name__ for arrow in arrows] == ["CurveB", "CurveA"]
-    assert plot_paths("She", endings, tmp_path / "paths.png")
-    assert plot_paths("She", endings[1:], tmp_path / "none.png")
+    assert plots.plot_paths("She", endings, tmp_path / "paths.png")
+    assert plots.plot_paths("She", endings[1:], tmp_path / "none.png")

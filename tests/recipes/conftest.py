@@ -35,6 +35,18 @@ def run(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def refused(run):
+    """Runs a recipe that refuses its flags: `refused(recipe, *flags)` is its sentence."""
+
+    def refused(recipe, *flags):
+        line = run(recipe, *flags, status=2).stderr.splitlines()[-1]
+        assert line.startswith("Error: ")
+        return line
+
+    return refused
+
+
+@pytest.fixture(scope="session")
 def corpus(tmp_path_factory):
     """The flags of files of reviews."""
     folder = tmp_path_factory.mktemp("corpus")
@@ -92,14 +104,8 @@ def reviews_teacher(tmp_path_factory):
     place = tmp_path_factory.mktemp("teacher")
     write_reviews(place, train=64, dev=16, test=16)
     tokenizer = train_wordpiece([text for text, _ in make_reviews(300)], 500)
-    config = BertConfig(
-        vocabulary_size=tokenizer.vocabulary_size,
-        num_layers=2,
-        num_heads=4,
-        hidden_dim=16,
-        intermediate_dim=32,
-    )
-    model = build_model(config, "classifier", 2)
+    sizes = {"num_layers": 2, "num_heads": 4, "hidden_dim": 16, "intermediate_dim": 32}
+    model = build_model(BertConfig(tokenizer.vocabulary_size, **sizes), "classifier", 2)
     save_model(model, place / "teacher", ["negative", "positive"], tokenizer, {"max_length": 48})
     return place
 

@@ -8,22 +8,20 @@ from tfnlp.models import build_model
 from tfnlp.text import load_tokenizer
 
 
-def test_texts_are_augmented_and_called_what_the_teacher_says(corpus, teacher, run, tmp_path):
+def test_texts_are_augmented_and_called_what_the_teacher_says(
+    corpus, teacher, run, refused, tmp_path
+):
     folder, _ = teacher
-    config = read_config(folder / "best")
-    tokenizer = load_tokenizer(folder / "best")
-    model = build_model(config, "masked_lm")
-    save_model(model, tmp_path / "lm", tokenizer=tokenizer)
+    model = build_model(read_config(folder / "best"), "masked_lm")
+    save_model(model, tmp_path / "lm", tokenizer=load_tokenizer(folder / "best"))
     lines = pathlib.Path(corpus[1].removeprefix("--dev=")).read_text().splitlines(True)
     (tmp_path / "few.tsv").write_text("".join(lines[:9]))
     flags = [f"--input={tmp_path / 'few.tsv'}", "--copies=3", "--label=teacher"]
     flags += [f"--teacher_dir={folder / 'best'}", f"--output_dir={tmp_path / 'augmented'}"]
-    done = run("augment", f"--model_dir={folder / 'best'}", *flags, status=2)
-    assert (
-        "holds a model with the head 'classifier', but --method=replace needs one" in done.stderr
-    )
-    done = run("augment", f"--model_dir={tmp_path / 'lm'}", *flags, "--label=keep", status=2)
-    assert "has no effect with --label=keep; give" in done.stderr
+    error = refused("augment", f"--model_dir={folder / 'best'}", *flags)
+    assert "head 'classifier', but --method=replace needs" in error
+    error = refused("augment", f"--model_dir={tmp_path / 'lm'}", *flags, "--label=keep")
+    assert "has no effect with --label=keep" in error
     done = run("augment", f"--model_dir={tmp_path / 'lm'}", *flags)
     assert re.search(r"Wrote .*augmented\.tsv: 8 examples and \d+ copies; left out", done.stderr)
     rows = (tmp_path / "augmented" / "augmented.tsv").read_text().splitlines()

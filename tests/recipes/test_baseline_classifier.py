@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from tests.recipes.processes import RECIPES
-from tests.recipes.refusals import refusals
+from tests.recipes.refusals import check_refusals
 
 
 def test_the_table_and_the_file_have_the_same_figures(corpus, tmp_path):
@@ -23,13 +23,10 @@ def test_the_table_and_the_file_have_the_same_figures(corpus, tmp_path):
 
 
 def test_bad_flags_are_told_without_tensorflow(corpus):
-    lines = [
-        [*corpus, "--units=letters"],
-        [*corpus, "--classifiers=forest"],
-        [*corpus, "--lsa_dim=5"],
-        [*corpus, "--monitor=f1"],
-    ]
-    unit, classifier, lsa, monitor = refusals("baseline_classifier", lines)
-    assert "letters" in unit and "forest" in classifier
-    assert "--lsa_dim=5 gives negative numbers" in lsa
-    assert "There is no flag --monitor" in monitor  # there is no epoch to select
+    cases = {
+        "--units=letters": "letters",
+        "--classifiers=forest": "forest",
+        "--lsa_dim=5": "--lsa_dim=5 gives negative numbers",
+        "--monitor=f1": "There is no flag --monitor",  # there is no epoch to select
+    }
+    check_refusals("baseline_classifier", corpus, cases)

@@ -1,6 +1,5 @@
 """Files of classifiers, pairs and language models."""
 
-import dataclasses
 import json
 import re
 
@@ -11,48 +10,43 @@ from tfnlp.models import build_model
 from tfnlp.text import load_tokenizer
 
 
-def test_a_file_has_a_card_and_golden_outputs(student, exported, run, tmp_path):
+def test_a_file_has_a_card_and_golden_outputs(student, exported, refused, tmp_path):
     folder, log = exported
     (sentence,) = re.findall(r"On 64 texts, compared with float32 Keras: .*", log)
     assert f"\n{sentence}\n" in (folder / "model_card.md").read_text()
     golden = json.loads((folder / "golden.json").read_text())
     assert [example["text"] for example in golden["inputs"]] == ["the film is superb .", "dull"]
-    flags = [f"--model_dir={student[0] / 'best'}"]
-    done = run("export_tflite", *flags, f"--output_dir={folder}", status=2)
-    assert "model.tflite is there; give --overwrite" in done.stderr
-    flags += [f"--output_dir={tmp_path}"]
-    done = run("export_tflite", *flags, "--beams=2", status=2)
-    assert "--beams is not for a model with the head 'classifier'" in done.stderr
+    flags = ["export_tflite", f"--model_dir={student[0] / 'best'}"]
+    assert "model.tflite is there; give --overwrite" in refused(*flags, f"--output_dir={folder}")
+    error = refused(*flags, f"--output_dir={tmp_path}", "--beams=2")
+    assert "--beams is not for a model with the head 'classifier'" in error
 
 
-def test_a_file_of_pairs_is_exported_and_measured(run, tiny_config, tokenizer, tmp_path):
-    config = dataclasses.replace(tiny_config, num_layers=1)
+def test_a_file_of_pairs_is_exported_and_measured(run, refused, one_layer, tokenizer, tmp_path):
     settings = {"pairs": True, "max_length": 16}
-    pairs = build_model(config, "classifier", 2)
+    pairs = build_model(one_layer, "classifier", 2)
     save_model(pairs, tmp_path / "pairs", ["no", "yes"], tokenizer, settings)
-    save_model(build_model(config), tmp_path / "encoder", None, tokenizer)
+    save_model(build_model(one_layer), tmp_path / "encoder", None, tokenizer)
     data = tmp_path / "pairs.tsv"
     data.write_text("sentence\tother\na fine film\tdull\nfilm\tnot dull\nthe plot\tfilm\n")
     out, files = f"--output_dir={tmp_path}", f"--model_dir={tmp_path / 'pairs'}"
-    done = run("export_tflite", f"--model_dir={tmp_path / 'encoder'}", out, status=2)
-    assert "or give --pooling, such as --pooling='mean', for vectors" in done.stderr
+    error = refused("export_tflite", f"--model_dir={tmp_path / 'encoder'}", out)
+    assert "--pooling='mean'" in error
     check = [f"--check_text={data}", "--check_pair_column=other", "--check_count=2"]
     done = run("export_tflite", files, out, "--quantization=float32", *check)
     assert "On 2 texts, compared with float32 Keras: the same label in 100.00%." in done.stderr
-    assert "The model was trained on pairs of texts, and MediaPipe takes single" in done.stderr
     measure = [f"--model={tmp_path / 'model.tflite'}", files, f"--input={data}", "--repeats=1"]
     done = run("benchmark_tflite", *measure, "--pair_column=other", out)
     assert "On 3 texts, compared with float32 Keras: the same label in 100.00%." in done.stdout
     figures = json.loads((tmp_path / "benchmark.json").read_text())
     assert figures["check"] == {"texts": 3, "agreement": 1.0}
-    done = run("benchmark_tflite", *measure, out, status=2)
-    assert "trained on pairs of texts, and single texts are given" in done.stderr
-    done = run("export_tflite", files, out, f"--check_text={tmp_path}/none.tsv", status=2)
-    assert "none.tsv does not exist; check the path." in done.stderr
+    assert "single texts are given" in refused("benchmark_tflite", *measure, out)
+    error = refused("export_tflite", files, out, f"--check_text={tmp_path}/none.tsv")
+    assert "none.tsv does not exist" in error
 
 
 def test_vectors_of_another_pooling_than_the_folders_are_refused(
-    run, one_layer, tokenizer, tmp_path
+    refused, one_layer, tokenizer, tmp_path
 ):
     folder = tmp_path / "encoder"
     save_model(build_model(one_layer), folder, None, tokenizer)
@@ -62,27 +56,23 @@ def test_vectors_of_another_pooling_than_the_folders_are_refused(
     (folder / "1_Pooling").mkdir()
     pooling = folder / "1_Pooling/config.json"
     pooling.write_text('{"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}')
-    flags = [f"--model_dir={folder}", f"--output_dir={tmp_path / 'file'}"]
-    done = run("export_tflite", *flags, "--pooling=mean", status=2)
-    assert "has the modules Pooling, LayerNorm" in done.stderr
+    flags = ["export_tflite", f"--model_dir={folder}", f"--output_dir={tmp_path / 'file'}"]
+    assert "has the modules Pooling, LayerNorm" in refused(*flags, "--pooling=mean")
     (folder / "modules.json").write_text(json.dumps(modules[:2]))
-    done = run("export_tflite", *flags, "--pooling=first", status=2)
-    assert "has the pooling mean, not --pooling=first" in done.stderr
+    assert "has the pooling mean, not --pooling=first" in refused(*flags, "--pooling=first")
     pooling.write_text('{"pooling_mode": ["cls", "max"]}')  # of sentence-transformers 6
-    done = run("export_tflite", *flags, "--pooling=first", status=2)
-    assert "has the pooling first,max, not --pooling=first" in done.stderr
+    assert "has the pooling first,max, not" in refused(*flags, "--pooling=first")
 
 
-def test_a_language_model_is_exported(run, language_model, tmp_path):
+def test_a_language_model_is_exported(run, refused, language_model, tmp_path):
     flags = [f"--model_dir={language_model}", f"--output_dir={tmp_path}", "--quantization=float32"]
     flags += ["--overwrite"]
     run("export_tflite", *flags, "--beams=1", "--fixed_lengths=8", "--max_length=24")
     found = TextGenerator(tmp_path / "model.tflite", max_new_tokens=5)(["the film"])
     model, tokenizer = load_model(language_model, "causal_lm"), load_tokenizer(language_model)
     assert found == generate(model, tokenizer, ["the film"], max_new_tokens=5)
-    done = run("export_tflite", *flags, "--labels=a,b", status=2)
-    assert "--labels is not for a model with the head 'causal_lm'" in done.stderr
-    done = run("export_tflite", *flags, "--max_length=99", status=2)
-    assert "--max_length=99 must lie between 3 and 40" in done.stderr
-    done = run("predict", f"--model={tmp_path / 'model.tflite'}", "--text=a", status=2)
-    assert "is of the kind generator; use distill.runtime.TextGenerator" in done.stderr
+    assert "--labels is not for a model" in refused("export_tflite", *flags, "--labels=a,b")
+    error = refused("export_tflite", *flags, "--max_length=99")
+    assert "--max_length=99 must lie between 3 and 40" in error
+    error = refused("predict", f"--model={tmp_path / 'model.tflite'}", "--text=a")
+    assert "is of the kind generator" in error

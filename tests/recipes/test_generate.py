@@ -19,18 +19,13 @@ def test_texts_are_printed_or_written(run, language_model, tmp_path):
     assert lines[0]["score"] >= lines[1]["score"] and len(lines[0]["token_ids"]) == 5
 
 
-def test_bad_input_is_one_sentence(run, language_model):
+def test_bad_input_is_one_sentence(refused, language_model):
     for given, message in (
-        (
-            ["--text=a", "--search=beam", "--beams=0"],
-            "--beams=0 must be a whole number, 1 or more",
-        ),
+        (["--text=a", "--search=beam", "--beams=0"], "--beams=0 must be"),
         (["--text=a", "--search=sample", "--top_p=0"], "--top_p=0.0 must be above 0"),
         (["--text=a", "--top_p=0.5"], "--top_p=0.5 has no effect with --search=greedy"),
         (["--text=" + "a " * 60], "are more than the model's 40 positions"),
-        (["--text=a", "--end_token=[END]"], "The tokenizer lacks --end_token='[END]'"),
-        (["--text=a", "--output=x.txt"], "--output=x.txt must end in .tsv or .jsonl"),
+        (["--text=a", "--end_token=[END]"], "--end_token='[END]'"),
+        (["--text=a", "--output=x.txt"], "--output=x.txt must end in"),
     ):
-        done = run("generate", f"--model_dir={language_model}", *given, status=2)
-        assert message in done.stderr, done.stderr
-        assert done.stderr.count("\n") <= 2
+        assert message in refused("generate", f"--model_dir={language_model}", *given)

@@ -60,11 +60,11 @@ def test_pages_of_texts_of_a_teacher_and_of_a_translator(place, run, tmp_path):
     assert "".join(text["tokens"][entry["rows"]]).startswith("not dull")
 
 
-def test_flags_that_do_not_fit_are_refused(place, run, tmp_path):
+def test_flags_that_do_not_fit_are_refused(place, refused, tmp_path):
     common = [f"--model_dir={place / 'student'}", f"--output_dir={tmp_path}", "--text=a"]
     for flags, message in (
         (["--pair=b", "--pair=c"], "--pair is given 2 times and --text 1 times"),
         (["--layer_map=0,1"], "layer_map"),
         ([f"--teacher_dir={place / 'teacher'}", "--layer_map=0,9"], "layer_map=0,9 must name"),
     ):
-        assert message in run("look_at_attention", *common, *flags, status=2).stderr
+        assert message in refused("look_at_attention", *common, *flags)

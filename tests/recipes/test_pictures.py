@@ -56,13 +56,8 @@ def test_pictures_and_their_numbers(place, run, tmp_path):
         ("layers", "elmo", []),
     ):
         models = ",".join(f"{place}/{name}" for name in folders.split())
-        run(
-            "pictures",
-            f"--picture={picture}",
-            f"--model_dir={models}",
-            *flags,
-            f"--output={output}",
-        )
+        drawn = (f"--picture={picture}", f"--model_dir={models}", f"--output={output}")
+        run("pictures", *drawn, *flags)
         assert output.stat().st_size > 1000
         found = np.load(output.with_suffix(".npz"))
         shapes[folders] = {name.split("/")[-1]: found[name].shape for name in found.files}
@@ -78,25 +73,16 @@ def test_pictures_and_their_numbers(place, run, tmp_path):
     assert sources == length + 1 > targets > 2  # the end of the source, too
 
 
-def test_bad_input_is_one_sentence(place, run, tmp_path):
+def test_bad_input_is_one_sentence(place, refused, tmp_path):
     output = tmp_path / "a.png"
     for folder, flags, message in (
-        ("gru", ["--picture=activations", "--text=a", "--unit=99"], "--unit=99 must be from 0 to"),
-        ("gru", ["--picture=alignment", "--text=a", "--target=b"], "has no attention to a source"),
-        ("gru", ["--picture=states", "--text=a", "--unit=1"], "--unit=1 has no effect beside"),
-        (
-            "gru",
-            ["--picture=layers", "--text=a"],
-            "--text=a has no effect beside --picture=layers",
-        ),
-        (
-            "transformer",
-            ["--picture=alignment", f"--text={'a ' * 600}", "--target=b"],
-            "give a shorter one",
-        ),
-        ("translator", ["--picture=activations", "--text=a"], "is no recurrent language model"),
+        ("gru", ["states", "--text=a", "--unit=1"], "--unit=1 has no effect beside"),
+        ("gru", ["activations", "--text=a", "--unit=99"], "--unit=99 must be from 0 to"),
+        ("gru", ["alignment", "--text=a", "--target=b"], "has no attention to a source"),
+        ("gru", ["layers", "--text=a"], "--text=a has no effect beside --picture=layers"),
+        ("transformer", ["alignment", f"--text={'a ' * 600}", "--target=b"], "a shorter one"),
+        ("translator", ["activations", "--text=a"], "is no recurrent language model"),
     ):
-        done = run(
-            "pictures", f"--model_dir={place}/{folder}", *flags, f"--output={output}", status=2
-        )
-        assert message in done.stderr and not output.exists(), done.stderr
+        where = (f"--model_dir={place}/{folder}", f"--output={output}")
+        error = refused("pictures", *where, f"--picture={flags[0]}", *flags[1:])
+        assert message in error and not output.exists()

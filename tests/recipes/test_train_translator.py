@@ -57,13 +57,7 @@ def test_a_run_has_scores_curves_and_translations(teacher, data):
     assert tokenizer.decode(tokenizer.encode(["Hunde und"])[0].token_ids) == "Hunde und"
 
 
-def test_another_run_is_refused(teacher, run):
-    _, flags = teacher
-    done = run("train_translator", *flags, "--label_smoothing=0.2", status=2)
-    assert "there --label_smoothing is 0.1, here 0.2" in done.stderr
-
-
-def test_texts_are_translated_from_the_shell(teacher, run):
+def test_texts_are_translated_from_the_shell(teacher, run, refused):
     flags = [f"--model_dir={teacher[0]}/best", "--beams=2", "--n_best=2", "--max_new_tokens=2"]
     texts = ["--text=big dogs", "--text= ", "--text=cats sleep"]
     done = run("translate", *flags, *texts)
@@ -74,26 +68,17 @@ def test_texts_are_translated_from_the_shell(teacher, run):
     assert 0 > scores[0] >= scores[1] and 0 > scores[4] >= scores[5]
     output = teacher[0].parent / "x.tsv"
     more = ["--text=big dogs", f"--text={'dogs ' * 60}", f"--output={output}"]
-    done = run("translate", *flags, *more, "--too_long=error", status=2)
-    assert "--text number 2 has" in done.stderr
-    assert "shorten it, or give --too_long='cut' or 'skip'" in done.stderr
+    assert "--text number 2 has" in refused("translate", *flags, *more, "--too_long=error")
     assert not output.exists() and not output.with_name("x.tsv.part").exists()
     token = load_tokenizer(teacher[0] / "best").tokens("cats")[0]
     forced = [f"--forced_first={token}", "--max_new_tokens=3"]  # one token is free
     done = run("translate", *flags, *more, *forced)
     assert "1 of 2 sources are longer than the model's 40 positions" in done.stderr
-    assert "--text number 2 the first; they were cut." in done.stderr
     rows = [row.split("\t") for row in output.read_text().splitlines()]
     assert len(rows) == 5 and all(text.startswith("c") for _, text, _ in rows[1:]), rows
     draws = ["--search=sample", "--seed=3", "--batch_size=1", "--max_new_tokens=3"]
     done = run("translate", flags[0], *draws, "--text=big dogs", "--text=cats sleep")
     assert len(done.stdout.splitlines()) == 2
-
-
-def test_flags_of_other_models_are_refused_by_the_export(teacher, run):
-    flags = [f"--model_dir={teacher[0]}/best", f"--output_dir={teacher[0].parent}/export"]
-    done = run("export_tflite", *flags, "--max_length=20", status=2)
-    assert "--max_length is not for a model with the head 'sequence_to_sequence'" in done.stderr
 
 
 def test_a_student_learns_what_its_teacher_writes(teacher, data, run, tmp_path):
@@ -142,13 +127,14 @@ def test_flags_that_do_not_go_together_are_one_sentence(data):
         "--scheduled_sampling=0.2": "needs a recurrent model",
         "--beams=0": "must be a whole number, 1 or more",
         "--num_heads=3": "--num_heads=3 does not divide --hidden_dim=128",
-        "--layer_map=middle": "--layer_map=middle must be one of uniform, last, first or",
+        "--layer_map=middle": "--layer_map=middle must be one of",
         "--tokenize=words": "sacrebleu cannot use --tokenize='words'",
+        "--source_column=en": "has no column 'en'",
     }
     check_refusals("train_translator", start, cases)
     cases = {
-        "--beams=0": "--beams=0 must be a whole number, 1 or more",
-        "--beams=2 --n_best=3": "--n_best=3 is more than --beams=2, the texts that there are",
+        "--beams=0": "--beams=0 must be a whole number",
+        "--beams=2 --n_best=3": "--n_best=3 is more than --beams=2",
         "--search=greedy --n_best=2": "--n_best=2 has no effect with --search=greedy",
         "--top_p=0.5": "--top_p=0.5 has no effect with --search=beam",
         "--output=x.txt": "must end in .tsv",
@@ -157,27 +143,15 @@ def test_flags_that_do_not_go_together_are_one_sentence(data):
     check_refusals("translate", ["--model_dir=nowhere"], cases)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (
-            "--test={long} --too_long=skip --max_tokens=4",
-            "tokens, end tokens included, which",
-        ),
-        ("--train={data}/train.sources,{data}/dev.targets", "has 80 lines and"),
-        ("--train={empty}", "empty.tsv, line 3: 'target' is empty"),
-        ("--max_tokens=4", "or --max_tokens=4 allows"),
-        ("--test={long}", "long.tsv, line 2 has 41 tokens, more than the model's 40 positions"),
-        ("--source_column=en", "has no column 'en'"),
-        ("--label_smoothing=1", "must be below 1"),
-    ],
-)
-def test_bad_input_leaves_no_run(wrong, message, data, run, tmp_path):
-    (tmp_path / "empty.tsv").write_text("source\ttarget\na\tb\nc\t\n")
-    flags = [*splits(data, "train", "dev"), f"--output_dir={tmp_path}/a", *SIZES, *FLAGS]
+def test_bad_input_leaves_no_run(teacher, data, refused, tmp_path):
+    error = refused("train_translator", *teacher[1], "--label_smoothing=0.2")
+    assert "there --label_smoothing is 0.1, here 0.2" in error
     (tmp_path / "long.tsv").write_text(f"source\ttarget\n{'.' * 40}\tb\n")
-    files = {name: tmp_path / f"{name}.tsv" for name in ("empty", "long")}
-    flags += wrong.format(data=data, **files).split()
-    (line,) = run("train_translator", *flags, status=2).stderr.splitlines()[-1:]
-    assert line.startswith("Error: ") and message in line
-    assert not (tmp_path / "a").exists()
+    flags = [*splits(data, "train", "dev"), f"--output_dir={tmp_path}/a", *SIZES, *FLAGS]
+    long = f"--test={tmp_path}/long.tsv"
+    for wrong, message in (
+        ([long, "--too_long=skip", "--max_tokens=4"], "tokens, end tokens included, which"),
+        ([long], "long.tsv, line 2 has 41 tokens, more than the model's 40"),
+    ):
+        assert message in refused("train_translator", *flags, *wrong)
+        assert not (tmp_path / "a").exists()

@@ -22,32 +22,30 @@ def test_classification_scores():
     for label, f1_of_it in (("no", 0.5), ("yes", 0.75)):
         task = Classification(["no ", "yes"], "f1", positive_label=label)
         assert task.score(examples, None, {"logits": list(logits)})["f1"] == f1_of_it
-    with pytest.raises(InputError, match="=f1 scores one class; name it as `positive_label`, or"):
-        Classification(["no", "yes"], "f1")
-    with pytest.raises(InputError, match=r"positive_label=1 is not one of the labels \(no, yes\)"):
-        Classification(["no", "yes"], positive_label="1")
-    with pytest.raises(
-        InputError, match=r"monitor=Matthews is unknown .did you mean matt.*; use one of accuracy,"
-    ):
-        Classification(["no", "yes"], "Matthews")
 
 
-def test_labels_of_one_class_are_refused():
-    for make in (Classification, Tagging):
-        with pytest.raises(InputError, match=r"at least 2 labels, .* given: O\."):
-            make(["O"])
-        with pytest.raises(InputError, match=r"all different .* given: O, B-x, O\."):
-            make(["O", "B-x", "O"])
-    with pytest.raises(InputError, match="given: none"):
-        Classification(None)
+@pytest.mark.parametrize(
+    ("task", "labels", "options", "message"),
+    [
+        (Classification, ["no", "yes"], {"monitor": "f1"}, "=f1 scores one class"),
+        (Classification, ["no", "yes"], {"positive_label": "1"}, "positive_label=1 is not one of"),
+        (Classification, ["no", "yes"], {"monitor": "F1"}, "monitor=F1 .*did you mean f1"),
+        (Classification, None, {}, "given: none"),
+        (Classification, ["O"], {}, "at least 2 labels"),
+        (Tagging, ["O"], {}, "at least 2 labels"),
+        (Tagging, ["O", "B-x", "O"], {}, "all different"),
+    ],
+)
+def test_labels_that_do_not_fit_are_refused(task, labels, options, message):
+    with pytest.raises(InputError, match=message):
+        task(labels, **options)
 
 
 def test_the_baseline_is_the_commonest_label():
     dev = Examples(["x"] * 4, None, [0, 2, 2, 1])
     scores = Classification(["a", "b", "c"], positive_label="c").baseline(dev)
-    assert scores == pytest.approx(
-        {"accuracy": 0.5, "matthews": 0.0, "macro_f1": 2 / 9, "f1": 2 / 3}
-    )
+    due = {"accuracy": 0.5, "matthews": 0.0, "macro_f1": 2 / 9, "f1": 2 / 3}
+    assert scores == pytest.approx(due)
 
 
 def test_logits_of_one_class_are_refused(tiny_config, random_inputs):
@@ -64,10 +62,7 @@ def test_linear_classifiers_are_figures_beside_a_model_s():
     splits = {"train": train, "dev": dev, "dev_web": dev}
     assert Classification(["bad", "good"]).linear_figures(splits) == {}
     figures = Classification(["bad", "good"], linear=True).linear_figures(splits)
-    assert {name for name in figures if name.endswith("accuracy")} == {
-        f"{begin}{name}_accuracy"
-        for begin in ("dev_", "dev_web/")
-        for name in ("naive_bayes", "logistic_regression", "linear_svm")
-    }
+    names = {name for name in figures if name.endswith("accuracy")}
+    assert len(names) == 6 and {"dev_web/linear_svm_accuracy"} < names
     assert figures["dev_naive_bayes_accuracy"] == 1
     assert figures["linear_svm_bytes"] > 100 and figures["linear_svm_ms"] > 0

@@ -1,5 +1,6 @@
 """Features by layer choice, and the files they are written to."""
 
+import dataclasses
 import sys
 
 import numpy as np
@@ -8,7 +9,6 @@ import pytest
 from tfnlp.models import build_model
 from tfnlp.tasks import check_features_file, extract_features, write_features
 from tfnlp.text import LengthBatches
-from tfnlp.text.tokenizers.tokenizer_loading import train_tokenizer
 from tfnlp.utils.errors import InputError
 
 TEXTS = ["the film is not dull", "a fine plot", "영화"]
@@ -16,10 +16,7 @@ TEXTS = ["the film is not dull", "a fine plot", "영화"]
 
 @pytest.fixture
 def parts(tiny_config, tokenizer):
-    import dataclasses
-
-    config = dataclasses.replace(tiny_config, num_layers=4)
-    model = build_model(config, hidden_states=True)
+    model = build_model(dataclasses.replace(tiny_config, num_layers=4), hidden_states=True)
     encodings = tokenizer.encode(TEXTS)
     return model, encodings, LengthBatches(encodings, 2)
 
@@ -41,11 +38,8 @@ def test_layers_and_poolings(layers, pooling, parts):
     model, encodings, batches = parts
     found = extract_features(model, batches, layers, pooling)
     for encoding, features in zip(encodings, found, strict=True):
-        inputs = {
-            "token_ids": np.array([encoding.token_ids]),
-            "segment_ids": np.array([encoding.segment_ids]),
-            "padding_mask": np.ones((1, len(encoding.token_ids)), "int32"),
-        }
+        ids, segments = np.array([encoding.token_ids]), np.array([encoding.segment_ids])
+        inputs = {"token_ids": ids, "segment_ids": segments, "padding_mask": np.ones_like(ids)}
         states = [s[0].numpy() for s in model(inputs)["hidden_states"]]
         expected = POOLED[pooling](JOINED[layers](states))
         np.testing.assert_allclose(features, expected, atol=1e-4)
@@ -63,23 +57,20 @@ def test_files(parts, tmp_path):
     assert table["text"][0] == TEXTS[0] and table["text"][-1] == TEXTS[-1]
     assert table["token_id"] == [i for e in encodings for i in e.token_ids]
     np.testing.assert_allclose(table["features"][-1], tokens[-1][-1])
-    with pytest.raises(InputError, match=r"must end in \.npz or \.parquet"):
-        write_features(tmp_path / "a.csv", texts, TEXTS, encodings)
 
 
 def test_unwritable_files_are_refused_before_the_work(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
+    (tmp_path / "folder.npz").mkdir()
     monkeypatch.setitem(sys.modules, "pyarrow", None)  # as where it is not installed
     for name, said in (
         ("a.npy", r"a\.npy must end in \.npz or \.parquet"),
-        ("a.parquet", r"a\.parquet: \.parquet needs pyarrow; pip install pyarrow"),
-        ("file/b/a.npz", "/a.npz cannot be written: .*file is a file"),
+        ("a.parquet", r"\.parquet needs pyarrow"),
+        ("file/b/a.npz", "cannot be written: .*file is a file"),
+        ("folder.npz", "is a folder"),
     ):
         with pytest.raises(InputError, match=said):
             check_features_file(tmp_path / name)
-    (tmp_path / "a.npz").mkdir()
-    with pytest.raises(InputError, match=r"a\.npz is a folder; name a file in it"):
-        check_features_file(tmp_path / "a.npz")
     check_features_file(tmp_path / "new" / "b.npz")
     assert not (tmp_path / "new").exists()
 
@@ -88,8 +79,3 @@ def test_too_few_layers_are_named(tiny_config, parts):
     model = build_model(tiny_config, hidden_states=True)
     with pytest.raises(InputError, match=r"^layers=sum_last_four needs 4 layers.* has 3"):
         extract_features(model, parts[2], "sum_last_four")
-
-
-def test_a_family_with_another_kind_of_tokenizer_is_named():
-    with pytest.raises(InputError, match=r"^family=bert has no tokenizer of kind=bpe"):
-        train_tokenizer(TEXTS, "bpe", 300, "bert")

@@ -45,26 +45,31 @@ def test_all_formats_say_the_same(name, tmp_path):
     ("text", "columns", "message"),
     [
         ("sentence\tlabels\na\tjoy,fear\n", {}, "line 2: label 'fear' is not one of the labels"),
-        (
-            "sentence\tjoy\na\t0.5\n",
-            {"each": ("joy",)},
-            "line 2: column 'joy' has '0.5', and must",
-        ),
+        ("sentence\tjoy\na\t0.5\n", {"each": ("joy",)}, "line 2: column 'joy' has '0.5'"),
+        ("sentence\tjoy\na\t1\n", {"each": ("joy",)}, "columns of labels are joy, and"),
         ("sentence\tlabels\na\tjoy\n", {"labels": "label"}, "no column 'label'"),
+        *(
+            (json.dumps({"sentence": "a", "labels": labels}), {}, "line 1: a list of labels has")
+            for labels in ([1.0, 0.0], [None], [["joy"]], [True])
+        ),
     ],
 )
 def test_bad_files_are_refused(text, columns, message, tmp_path):
-    path = tmp_path / "a.tsv"
+    path = tmp_path / ("a.jsonl" if text.startswith("{") else "a.tsv")
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         read_label_sets(path, LabelColumns(**columns), NAMES)
 
 
-def test_a_file_without_any_label_is_refused(tmp_path):
+def test_the_labels_of_a_file_are_its_own_without_names(tmp_path):
     path = tmp_path / "a.tsv"
+    path.write_text("sentence\tlabels\na\t10,2\n", encoding="utf-8")
+    assert read_label_sets(path, LabelColumns()).label_names == ["2", "10"]
     path.write_text("sentence\tlabels\na\t\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"a\.tsv: There must be at least 1 labels"):
+    with pytest.raises(InputError, match="There must be at least 1 labels"):
         read_label_sets(path, LabelColumns())
+    with pytest.raises(InputError, match="label_separator is empty"):
+        LabelColumns(separator="")
 
 
 def test_losses_and_their_weights_are_those_of_pytorch():
@@ -73,23 +78,17 @@ def test_losses_and_their_weights_are_those_of_pytorch():
     rng = np.random.default_rng(0)
     logits, w = rng.normal(size=(5, 3)).astype("float32") * 4, np.array([1, 2, 0.5], "float32")
     labels, ids = rng.integers(0, 2, (5, 3)), rng.integers(0, 3, 5)
-    x, weights = torch.tensor(logits), torch.tensor(w)
-    due = functional.binary_cross_entropy_with_logits(
-        x, torch.tensor(labels, dtype=torch.float32), pos_weight=weights
-    )
-    assert float(binary_cross_entropy(labels, logits, positive_weights=w)) == pytest.approx(
-        float(due), rel=1e-6
-    )
+    x, y, weights = torch.tensor(logits), torch.tensor(labels).float(), torch.tensor(w)
+    due = functional.binary_cross_entropy_with_logits(x, y, pos_weight=weights)
+    found = binary_cross_entropy(labels, logits, positive_weights=w)
+    assert float(found) == pytest.approx(float(due), rel=1e-6)
     due = functional.cross_entropy(x, torch.tensor(ids), weight=weights)
-    assert float(cross_entropy(ids, logits, class_weights=w)) == pytest.approx(
-        float(due), rel=1e-6
-    )
+    found = cross_entropy(ids, logits, class_weights=w)
+    assert float(found) == pytest.approx(float(due), rel=1e-6)
     for task, y in ((MultiLabelClassification, labels), (Classification, ids)):
-        found = [
-            float(task(NAMES, class_loss=ClassLoss(given)).loss(y, {"logits": logits}))
-            for given in (None, w)
-        ]
-        assert abs(found[0] - found[1]) > 1e-3
+        plain, weighted = (task(NAMES, class_loss=ClassLoss(each)) for each in (None, w))
+        losses = [float(each.loss(y, {"logits": logits})) for each in (plain, weighted)]
+        assert abs(losses[0] - losses[1]) > 1e-3
 
 
 def test_weights_of_classes():
@@ -116,16 +115,9 @@ def test_scores():
     logits = [[1, -1, -1], [-1, -1, -1], [2, -1, 1], [-2, -2, -1]]
     found = task.score(examples, None, {"logits": np.array(logits, "float32")})
     # joy: 2 right of 2; love: none of 1; anger: 1 wrong, 1 missed.
-    assert found == pytest.approx(
-        {
-            "macro_f1": 1 / 3,
-            "micro_f1": 2 * 2 / (3 + 4),
-            "sample_f1": (1 + 1 + 0.5 + 0) / 4,
-            "exact_match": 0.5,
-            # love: the one text is among three equal ones; anger: it is third or second.
-            "mean_average_precision": found["mean_average_precision"],
-        }
-    )
+    found.pop("mean_average_precision")
+    due = {"macro_f1": 1 / 3, "micro_f1": 2 * 2 / (3 + 4), "sample_f1": (1 + 1 + 0.5 + 0) / 4}
+    assert found == pytest.approx(due | {"exact_match": 0.5})
     predictions = task.decode(examples, None, {"logits": np.array(logits, "float32")})
     assert predictions == [("joy",), (), ("joy", "anger"), ()]
     by_label = task.label_scores(examples, predictions)
@@ -141,13 +133,10 @@ def test_the_threshold_is_that_of_the_highest_f1():
     for size in (1, 2, 7, 40):
         applies = rng.integers(0, 2, size)
         p = rng.integers(0, 9, size) / 10  # some are equal
-        threshold = best_threshold(applies, p)
-        f1 = {
-            t: 2 * (applies * (p >= t)).sum() / (applies.sum() + (p >= t).sum())
-            for t in (threshold, *p)
-            if applies.any()
-        }
-        assert not applies.any() or f1[threshold] == max(f1.values())
+        applies[0] = 1
+        tried = [best_threshold(applies, p), *p]
+        f1 = [2 * (applies * (p >= t)).sum() / (applies.sum() + (p >= t).sum()) for t in tried]
+        assert f1[0] == max(f1)
     assert best_threshold(np.zeros(3), np.arange(3) / 3) == 0.5
     assert MultiLabelClassification(NAMES).decisive() == {}
     assert MultiLabelClassification(NAMES, threshold=0.3).decisive() == {"threshold": 0.3}
@@ -190,15 +179,8 @@ def test_one_label_is_scored_by_its_own_f1():
     task = MultiLabelClassification(["toxic"], threshold=0.5)
     examples = Examples([*"abc"], None, [(0,), (), (0,)], ["toxic"])
     found = task.score(examples, None, {"logits": np.array([[2.0], [1.0], [-1.0]], "float32")})
-    assert found == pytest.approx(
-        {
-            "macro_f1": 0.5,
-            "micro_f1": 0.5,
-            "sample_f1": 1 / 3,
-            "exact_match": 1 / 3,
-            "mean_average_precision": (1 / 1 + 2 / 3) / 2,
-        }
-    )
+    due = {"macro_f1": 0.5, "micro_f1": 0.5, "sample_f1": 1 / 3, "exact_match": 1 / 3}
+    assert found == pytest.approx(due | {"mean_average_precision": (1 / 1 + 2 / 3) / 2})
 
 
 @pytest.mark.parametrize("thresholds", [[0.5], [0.5, 0.5, 2], "0.5"])
@@ -206,21 +188,3 @@ def test_thresholds_of_other_labels_are_refused(thresholds):
     with pytest.raises(InputError, match="no probabilities of its 3 labels"):
         thresholds_of({"thresholds": thresholds}, NAMES)
     assert thresholds_of({}, NAMES) == [0.5] * 3
-
-
-@pytest.mark.parametrize("labels", [[1.0, 0.0], [None], [["joy"]], [True]])
-def test_lists_of_anything_but_names_are_refused(labels, tmp_path):
-    path = tmp_path / "a.jsonl"
-    path.write_text(json.dumps({"sentence": "a", "labels": labels}) + "\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"line 1: a list of labels has .*, and must have their"):
-        read_label_sets(path, LabelColumns())
-
-
-def test_columns_of_other_labels_are_refused_and_numbers_are_in_order(tmp_path):
-    path = tmp_path / "a.tsv"
-    path.write_text("sentence\tlabels\tjoy\na\t10,2\t1\n", encoding="utf-8")
-    assert read_label_sets(path, LabelColumns()).label_names == ["2", "10"]
-    with pytest.raises(InputError, match="columns of labels are joy, and the labels joy, love"):
-        read_label_sets(path, LabelColumns(each=("joy",)), NAMES)
-    with pytest.raises(InputError, match="label_separator is empty"):
-        LabelColumns(separator="")

@@ -14,18 +14,6 @@ def write(path, text):
     return path
 
 
-def test_read_choices(tmp_path):
-    path = write(tmp_path / "c.tsv", "prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t1\n")
-    found = read_choices(path)
-    assert (found.prompts, found.endings, found.labels) == (["a"], [["b", "c"]], [1])
-    path = write(tmp_path / "d.tsv", "prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t2\n")
-    with pytest.raises(InputError, match="line 2: label '2' is not the number of an ending"):
-        read_choices(path)
-    path = write(tmp_path / "e.tsv", "prompt\tlabel\na\t0\n")
-    with pytest.raises(InputError, match=r"columns of endings are none; .* `choice_columns`"):
-        read_choices(path)
-
-
 def choices(names, first=""):
     """A JSON Lines file of two questions: `names` are each ending's field and its text."""
     line = {"prompt": "a"} | {name: name for name in names} | {"label": 1}
@@ -71,14 +59,22 @@ def test_prompts_with_different_numbers_of_endings_are_named(tokenizer):
         MultipleChoice().encode(tokenizer, examples, 16)
 
 
-def test_endings_given_twice_and_odd_digits_are_named(tmp_path):
-    path = write(tmp_path / "a.tsv", "prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t²\n")
-    with pytest.raises(InputError, match="label '²' is not the number of an ending"):
-        read_choices(path)
-    with pytest.raises(InputError, match=r"are choice0, choice0; name at least 2 .*, each once"):
-        read_choices(path, choice_columns=["choice0", "choice0"])
-    with pytest.raises(InputError, match="has no columns"):
-        read_choices(write(tmp_path / "a.txt", "prompt,choice0,choice1,label\na,b,c,1\n"))
+TWO = "prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t{}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "columns", "message"),
+    [
+        ("a.tsv", TWO.format("2"), None, "line 2: label '2' is not"),
+        ("a.tsv", TWO.format("²"), None, "label '²' is not"),
+        ("a.tsv", "prompt\tlabel\na\t0\n", None, "columns of endings are none"),
+        ("a.tsv", "prompt\tchoice0\tlabel\na\tb\t0\n", ["choice0"] * 2, "are choice0, choice0"),
+        ("a.txt", "prompt,choice0,choice1,label\na,b,c,1\n", None, "has no columns"),
+    ],
+)
+def test_bad_files_are_named(name, text, columns, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        read_choices(write(tmp_path / name, text), choice_columns=columns)
 
 
 def test_the_baseline_is_the_commonest_choice():

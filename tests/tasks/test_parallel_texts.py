@@ -24,17 +24,17 @@ def test_a_table_and_two_files_hold_the_same_pairs(tmp_path):
     assert found.place(2) == f"{tmp_path / 'source'}, line 3"
 
 
-def test_pairs_that_are_none_are_refused_by_file_and_line(tmp_path):
-    table, source, target = tmp_path / "x.tsv", tmp_path / "x.en", tmp_path / "x.de"
-    table.write_text("en\tde\na\tb\na\t \n")
-    with pytest.raises(InputError, match=r"x\.tsv, line 3: 'de' is empty; give both"):
-        read_parallel_texts([table], "en", "de")
-    source.write_text("a\n\nc\n")
-    target.write_text("a\nb\nc\nd\n")
-    with pytest.raises(InputError, match=r"x\.en has 3 lines and .*x\.de 4; each line"):
-        read_parallel_texts([source, target])
-    target.write_text("a\nb\nc\n")
-    with pytest.raises(InputError, match=r"x\.en, line 2: the source is empty"):
-        read_parallel_texts([source, target])
-    with pytest.raises(InputError, match="not in 3"):
-        read_parallel_texts([source] * 3)
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"x.tsv": "en\tde\na\tb\na\t \n"}, r"x\.tsv, line 3: 'de' is empty"),
+        ({"x.en": "a\n\nc\n", "x.de": "a\nb\nc\nd\n"}, r"x\.en has 3 lines and .*x\.de 4"),
+        ({"x.en": "a\n\nc\n", "x.de": "a\nb\nc\n"}, r"x\.en, line 2: the source is empty"),
+        ({"x.en": "a\n", "x.de": "a\n", "x.fr": "a\n"}, "not in 3"),
+    ],
+)
+def test_pairs_that_are_none_are_refused_by_file_and_line(files, message, tmp_path):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_parallel_texts([tmp_path / name for name in files], "en", "de")

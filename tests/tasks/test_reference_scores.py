@@ -1,5 +1,3 @@
-import math
-
 import pytest
 import sacrebleu
 
@@ -19,13 +17,6 @@ def test_words_match_regardless_of_position():
     assert word_overlap([REFERENCE], [" ".join(reversed(HYPOTHESIS.split()))]) == found
     # A word counts as often as the reference has it.
     assert word_overlap(["a b"], ["a a a a"])["word_precision"] == 1 / 4
-
-
-def test_bleu_is_that_of_the_worked_example():
-    mean = (7 / 9 * 4 / 8 * 2 / 7 * 1 / 6) ** 0.25
-    # sacrebleu has Papineni's penalty, exp(1 - 10 / 9).
-    scores = text_scores([REFERENCE], [HYPOTHESIS])
-    assert scores["bleu"] == pytest.approx(100 * math.exp(1 - 10 / 9) * mean, abs=1e-6)
 
 
 def test_scores_of_a_corpus_are_those_of_sacrebleu():
@@ -59,16 +50,17 @@ def test_a_string_is_one_text_and_two_blank_ones_count_nothing():
     assert word_overlap("abc", "abd")["word_f1"] == 0
 
 
-def test_unfit_texts_are_refused():
-    with pytest.raises(InputError, match="hypotheses holds 1 texts and references 2; give"):
-        text_scores(["a", "b"], ["a"])
-    with pytest.raises(InputError, match="no text to score"):
-        text_scores([], [])
-    with pytest.raises(InputError, match="Reference 2 is empty, but its hypothesis is not; give"):
-        word_overlap(["a", " "], ["a", "b"])
-    with pytest.raises(InputError, match="no text to score"):
-        text_scores(["", " "], ["", ""])
-    with pytest.raises(InputError, match=r"hypotheses\[1\] is None, not a string"):
-        text_scores(["a", "b"], ["a", None])
-    with pytest.raises(InputError, match="tokenize='words'"):
-        text_scores(["a"], ["a"], tokenize="words")
+@pytest.mark.parametrize(
+    ("scores", "references", "hypotheses", "options", "message"),
+    [
+        (text_scores, ["a", "b"], ["a"], {}, "hypotheses holds 1 texts and references 2"),
+        (text_scores, [], [], {}, "no text to score"),
+        (word_overlap, ["a", " "], ["a", "b"], {}, "Reference 2 is empty"),
+        (text_scores, ["", " "], ["", ""], {}, "no text to score"),
+        (text_scores, ["a", "b"], ["a", None], {}, r"hypotheses\[1\] is None"),
+        (text_scores, ["a"], ["a"], {"tokenize": "words"}, "tokenize='words'"),
+    ],
+)
+def test_unfit_texts_are_refused(scores, references, hypotheses, options, message):
+    with pytest.raises(InputError, match=message):
+        scores(references, hypotheses, **options)

@@ -47,15 +47,6 @@ def test_other_tags_are_given(tmp_path):
     assert read_tagged(path, ["NOUN", "DET"]).tags == [["DET", "NOUN"]]
 
 
-@pytest.mark.parametrize("name", ["train", "dev", "test"])
-def test_every_real_tag_is_read(name, data_dir):
-    found = read_tagged(data_dir / "wnut17" / f"{name}.conll")
-    words = sum(len(tags) for tags in found.tags)
-    counts = {"train": (3394, 62730), "dev": (1009, 15733), "test": (1287, 23394)}
-    assert (len(found), words) == counts[name]
-    assert len(tag_names(found)) == 13
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -64,11 +55,9 @@ def test_every_real_tag_is_read(name, data_dir):
         ("\n\n", "holds no sentence"),
         ("the\tO\n\tO\n", "line 2: .* is no word with its tag"),
         ("the\tO\nfilm\tx\tO\n", "line 2: .* in as many columns, by tabs or by spaces, as"),
-        ("the\tO\nNew York B-x\n", "line 2: .* is no word with its tag in as many columns"),
         ("# id\nthe O\nfilm O B-x\n", "line 3: .* is no word with its tag in as many columns"),
         ("the\tO\nYork B-x\n", "line 2: .* is no word with its tag in as many columns"),
         ("the O\n# 0\n", "line 2: tag '0' is not one of O, B-x"),
-        ("token\ttag\nthe\tO\n", "line 1: tag 'tag' is not one of O, B-x"),
         ("# id = 1\n1\ta\ta\tDET\t_\t_\t0\troot\t_\t_\n", "line 2: tag '_' is not"),
         ('{"tokens": ["a"], "tags": ["O"]}\n', "line 1: tag '.*' is not one of O, B-x"),
         ("<html>\n", "line 1: '<html>' is no word with its tag"),
@@ -93,8 +82,6 @@ def test_read_tagged_characters(tmp_path):
     found = read_tagged(path, unit="character")
     assert found.sentences == found.texts == ["김모 #1", "두 시"]
     assert found.tags == [["B-PS", "I-PS", "O", "O", "O"], ["B-TI", "I-TI", "I-TI"]]
-    with pytest.raises(InputError, match=r"line 2: tag 'NE_TAG' is not one of O, B-x"):
-        read_tagged(path)
     with pytest.raises(InputError, match="unit=letter is unknown; use one of word, character"):
         read_tagged(path, unit="letter")
     path = write(path, KLUE_NER.replace("##", "%%"))
@@ -107,11 +94,10 @@ def test_read_tagged_characters(tmp_path):
     ("line", "message"),
     [
         ("서울\tB-LC", "line 1: .* is not one character, a tab and one tag"),
-        ("서 B-LC", "is not one character, a tab and one tag"),
         ("서\tO\tB-LC", "is not one character, a tab and one tag"),
         ("서\t", "is not one character, a tab and one tag"),
         ("\tO", "is not one character, a tab and one tag"),
-        ("서\tB-QT", "'B-QT' is not one of O, B-LC; leave .* `labels` or in the training file"),
+        ("서\tB-QT", "'B-QT' is not one of O, B-LC"),
     ],
 )
 def test_bad_characters_are_named(line, message, tmp_path):

@@ -18,12 +18,10 @@ from tfnlp.training.step.adversarial import AdversarialRegularizer
 
 def data_for(task_name, ends=("film",)):
     """A task and examples for it, whose texts end in one of `ends`, in turn."""
-    words = ["fine", "dull"]
-    rng = np.random.default_rng(0)
-    picks = rng.integers(0, 2, 48)
-    texts = [f"the {words[p]} {ends[i % len(ends)]}" for i, p in enumerate(picks)]
+    picks = np.random.default_rng(0).integers(0, 2, 48).tolist()
+    texts = [f"the {['fine', 'dull'][p]} {ends[i % len(ends)]}" for i, p in enumerate(picks)]
     if task_name == "classifier":
-        return Classification(["0", "1"]), Examples(texts, labels=picks.tolist())
+        return Classification(["0", "1"]), Examples(texts, labels=picks)
     if task_name == "regression":
         return Regression(), ScoredExamples(texts, texts, [float(p) for p in picks])
     if task_name == "tagger":
@@ -31,22 +29,21 @@ def data_for(task_name, ends=("film",)):
         tags = [["B-x" if word == "dull" else "O" for word in words] for words in sentences]
         return Tagging(["O", "B-x"]), TaggedSentences(sentences, tags)
     if task_name == "characters":
-        inside = ["B-x", "I-x", "I-x", "I-x"]
-        tags = [["O"] * len(text) for text in texts]
-        for row, p in zip(tags, picks, strict=True):
-            row[4:8] = inside if p else row[4:8]
+        inside = [["O"] * 4, ["B-x", "I-x", "I-x", "I-x"]]
+        tags = [
+            ["O"] * 4 + inside[p] + ["O"] * len(t[8:]) for p, t in zip(picks, texts, strict=True)
+        ]
         return Tagging(["O", "B-x", "I-x"], unit="character"), TaggedSentences(texts, tags)
     if task_name == "answerer":
         contexts = [f"the fine {ends[i % len(ends)]} is dull" for i in range(48)]
-        answers = [
-            [(4, "fine") if p else (context.index("dull"), "dull")]
-            for p, context in zip(picks, contexts, strict=True)
+        places = [
+            [(4, "fine")] if p else [(c.index("dull"), "dull")]
+            for p, c in zip(picks, contexts, strict=True)
         ]
-        questions = [("a ?" if p else "is ?") for p in picks]
-        ids = [str(i) for i in range(48)]
-        return QuestionAnswering(), Questions(ids, questions, contexts, answers)
+        questions = [["is ?", "a ?"][p] for p in picks]
+        return QuestionAnswering(), Questions([*map(str, range(48))], questions, contexts, places)
     endings = [["dull", "fine"] if p else ["fine", "dull"] for p in picks]
-    return MultipleChoice(), Choices(texts, endings, picks.tolist())
+    return MultipleChoice(), Choices(texts, endings, picks)
 
 
 TASKS = ("classifier", "regression", "tagger", "answerer", "chooser")
@@ -62,16 +59,9 @@ def test_every_task_is_learned(name, adversarial, tiny_config, tokenizer, tmp_pa
     model = build_model(tiny_config, task.kind.head, task.num_classes)
     regularizer = AdversarialRegularizer(model, task.kind, 0.5) if adversarial else None
     config = TrainingConfig(epochs=8, batch_size=8, learning_rate=2e-3)
-    run = RunFolder(tmp_path / "run", {})
-    figures = FineTuning(
-        task,
-        model,
-        tokenizer,
-        Splits(train, dev, 32),
-        config=config,
-        run=run,
-        regularizer=regularizer,
-    ).run_all()
+    data, run = Splits(train, dev, 32), RunFolder(tmp_path / "run", {})
+    tuning = FineTuning(task, model, tokenizer, data, config, run, regularizer=regularizer)
+    figures = tuning.run_all()
     assert figures[f"dev_{task.monitor}"] > 0.95
     assert "dev_only_answer" not in figures
     check_dev_loss_and_baseline(task, tokenizer, dev, run, figures)
@@ -121,9 +111,3 @@ def test_losses_exclude_padding(name, tiny_config, tokenizer):
     for weights in (None, np.array([0.5, 0, 2, 1], "float32")):
         expected = np.average(parts, weights=counts if weights is None else counts * weights)
         assert float(task.loss(labels, outputs, weights)) == pytest.approx(expected, abs=1e-5)
-
-
-def test_the_finetuner_has_no_weights_of_its_own(tiny_config):
-    task, _ = data_for("tagger")
-    model = build_model(tiny_config, "tagger", 2)
-    assert len(FineTuner(model, task).weights) == len(model.weights)

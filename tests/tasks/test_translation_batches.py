@@ -57,18 +57,24 @@ def test_the_rest_of_an_epoch_and_the_fingerprint():
     data = [*batches.dataset(lambda: 3, 5)]
     np.testing.assert_array_equal(data[0][1], rest[0][1])
     assert batches.fingerprint() == random_batches().fingerprint()
-    others = [
-        random_batches(seed=1),
-        random_batches(shuffle=False),
-        random_batches(max_tokens=121),
-    ]
-    assert len({batches.fingerprint(), *(other.fingerprint() for other in others)}) == 4
+    changes = ({}, {"seed": 1}, {"shuffle": False}, {"max_tokens": 121})
+    assert len({random_batches(**change).fingerprint() for change in changes}) == 4
     still = random_batches(shuffle=False)
     assert [list(x) for x in still.batch_indices(0)] == [list(x) for x in still.batch_indices(1)]
 
 
-def test_predictions_are_fed_at_no_position_first_and_at_the_rate_last():
-    sampling = ScheduledSampling(random_batches(20, 300), rate=1.0, epochs=2)
-    fed = [inputs["feed_predictions"] for i in range(2) for inputs, _ in sampling.epoch(i)]
-    assert not fed[0].any() and fed[-1].all()
-    assert not all(one.all() for one in fed[1:-1])
+def test_the_share_of_positions_where_predictions_are_fed_rises():
+    few = ScheduledSampling(random_batches(20, 300), rate=1.0, epochs=2)
+    fed = [inputs["feed_predictions"] for i in range(2) for inputs, _ in few.epoch(i)]
+    assert not fed[0].any() and fed[-1].all() and not all(one.all() for one in fed[1:-1])
+    pairs = random_batches(max_tokens=600)
+    batches = ScheduledSampling(pairs, 0.8, epochs=5)
+    shares = [
+        np.mean([inputs["feed_predictions"].mean() for inputs, _ in batches.epoch(epoch)])
+        for epoch in range(5)
+    ]
+    # Linear from 0 to 0.8: the means of fifths.
+    np.testing.assert_allclose(shares, [0.08, 0.24, 0.4, 0.56, 0.72], atol=0.03)
+    (*_, (one, _)), (*_, (same, _)) = batches.epoch(2), batches.epoch(2, skip=3)
+    np.testing.assert_array_equal(one["feed_predictions"], same["feed_predictions"])
+    assert batches.fingerprint() != ScheduledSampling(pairs, 0.7, epochs=5).fingerprint()

@@ -1,6 +1,7 @@
 """A tokenizer of each family, and texts to train them on."""
 
 import functools
+import io
 import json
 
 from tfnlp.text import train_tokenizer
@@ -46,6 +47,18 @@ def trained(family, texts, size):
 def tokenizer_of(family):
     """The tokenizer of a family, learned from TEXTS."""
     return trained(family, TEXTS, 330)
+
+
+def sentencepiece_model(texts, size, **options):
+    """Return the bytes of a unigram model that SentencePiece's own trainer learns."""
+    import sentencepiece
+
+    model = io.BytesIO()
+    options |= {"vocab_size": size, "hard_vocab_limit": False, "minloglevel": 2}
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(texts), model_writer=model, **options
+    )
+    return model.getvalue()
 
 
 def saved(tokenizer, folder, family):

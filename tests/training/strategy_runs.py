@@ -7,6 +7,7 @@ for them before TensorFlow starts; all cases are in one, which starts TensorFlow
 """
 
 import contextlib
+import functools
 import json
 import sys
 import tempfile
@@ -23,6 +24,7 @@ if __name__ == "__main__":
 from distill.learning.distiller import Distiller
 from distill.learning.methods import logits
 from tests.kills import largest_difference, metrics_of
+from tests.training.pretrain_runs import OBJECTIVES, make_pretraining
 from tfnlp import models, tasks
 from tfnlp.functional.recompute import recompute_blocks
 from tfnlp.layers import fake_quantize, get_ranges
@@ -50,31 +52,29 @@ SIZES = [4, 3, 1, 2] * 15
 NAMES = ["O", "B-a", "I-a"]
 # Of the losses of a text, of tokens, and of two outputs; a number and a choice are as the first.
 COMPARED = ("classification", "tagging", "answering")
+# {objective: parts that the two devices read a batch in}. Masked tokens and next sentences are
+# trained as the order of sentences is, and causal LMs with a memory as permutation LMs.
+PRETRAININGS = {"sentence_order": 2, "replaced_tokens": 1, "permutation_lm": 1}
 TASKS = {
     "classification": tasks.Classification(["a", "b"]),
     "regression": tasks.Regression(),
     "tagging": tasks.Tagging(NAMES),
     "answering": tasks.QuestionAnswering(),
-    "choosing": tasks.MultipleChoice(),
 }
 
 
 def text_model(task, dropout=0.0):
     """A model with a task's outputs, without blocks: the encoder is no matter here."""
-    shape = (None, None) if task.kind.head == "chooser" else (None,)
-    inputs = {key: keras.Input(shape, dtype="int32", name=key) for key in KEYS}
+    inputs = {key: keras.Input((None,), dtype="int32", name=key) for key in KEYS}
     x = keras.layers.Embedding(V, 8, name="embeddings")(inputs["token_ids"])
     x = keras.layers.Dense(8, activation="tanh")(x)
     x = keras.layers.Dropout(dropout)(x)
     mask = ops.cast(inputs["padding_mask"], "float32")[..., None]
-    pooled = ops.sum(x * mask, -2) / ops.sum(mask, -2)
-    if task.kind.head in ("tagger", "answerer"):
-        pooled = x
-    logits = keras.layers.Dense(task.num_classes or 2, dtype="float32")(pooled)
+    if task.kind.head not in ("tagger", "answerer"):
+        x = ops.sum(x * mask, -2) / ops.sum(mask, -2)
+    logits = keras.layers.Dense(task.num_classes or 2, dtype="float32")(x)
     if task.kind.head == "answerer":
         return keras.Model(inputs, {"start_logits": logits[..., 0], "end_logits": logits[..., 1]})
-    if task.kind.head == "chooser":
-        logits = logits[..., 0]
     return keras.Model(inputs, {"logits": logits})
 
 
@@ -82,9 +82,8 @@ def batches(name, sizes):
     """Batches of texts of 1 to L tokens, with labels that can be learned, and sample weights."""
     rng = np.random.default_rng(0)
     for count in sizes:
-        shape = (count, 3) if name == "choosing" else (count,)
-        ids = rng.integers(1, V, (*shape, L)).astype("int32")
-        mask = (np.arange(L) < rng.integers(1, L + 1, (*shape, 1))).astype("int32")
+        ids = rng.integers(1, V, (count, L)).astype("int32")
+        mask = (np.arange(L) < rng.integers(1, L + 1, (count, 1))).astype("int32")
         first = ids[..., 0]
         if name == "regression":
             labels = first / V
@@ -93,7 +92,7 @@ def batches(name, sizes):
         elif name == "answering":
             labels = np.stack([first % L, first % L], 1)
         else:
-            labels = first.argmax(1) if name == "choosing" else first % 2
+            labels = first % 2
         inputs = {"token_ids": ids * mask, "segment_ids": 0 * ids, "padding_mask": mask}
         labels = labels.astype("float32" if name == "regression" else "int32")
         yield inputs, labels, rng.choice([0.5, 1, 3], count).astype("float32")
@@ -116,22 +115,21 @@ def finetuner(name, adversarial=False):
 
 
 def states_model(task, width, num_heads):
-    """A classifier or a tagger that gives states, and scores as of an attention."""
+    """A tagger that gives states, and scores as of an attention."""
     inputs = {key: keras.Input((None,), dtype="int32", name=key) for key in KEYS}
-    x = keras.layers.Embedding(V, width, keras.initializers.RandomNormal(0, 1))(
-        inputs["token_ids"]
-    )
+    table = keras.layers.Embedding(V, width, keras.initializers.RandomNormal(0, 1))
+    x = table(inputs["token_ids"])
     scores = ops.moveaxis(ops.tanh(x)[:, :, None, :num_heads] * x[:, None, :, :num_heads], -1, 1)
     real = ops.cast(inputs["padding_mask"], "float32")[:, None, None, :]
     seen = ops.mean(ops.tanh(scores) * real, 1)  # (B, L, L)
     y = keras.layers.Dense(width, activation="tanh")(ops.matmul(seen, x) + x)
-    logits = keras.layers.Dense(task.num_classes)(y if task.kind.head == "tagger" else y[:, 0])
+    logits = keras.layers.Dense(task.num_classes)(y)
     outputs = {"logits": logits, "hidden_states": [x, y], "attention_scores": [scores]}
     return keras.Model(inputs, outputs)
 
 
-def distiller(name):
-    task = TASKS[name]
+def distiller():
+    task = TASKS["tagging"]
     weights = {"hidden_state_weight": 0.3, "attention_weight": 0.1}
     student, teacher = states_model(task, 8, 1), states_model(task, 12, 2)
     terms = logits(teacher, student, task, [0], **weights)
@@ -148,7 +146,7 @@ def tagger(prepare):
     return FineTuner(model, TASKS["tagging"])
 
 
-def train(strategy, name, make, sizes=SIZES, parts=1):
+def train(strategy, data, make, parts=1):
     """The weights at the end, how far they moved, the last gradient's norm, and the logs."""
     keras.utils.set_random_seed(0)
     with strategy.scope():
@@ -161,22 +159,18 @@ def train(strategy, name, make, sizes=SIZES, parts=1):
         model.accumulation_steps = parts
         model.compile(optimizer, jit_compile=False)
     before = [v.numpy() for v in model.trainable_variables]
-    history = model.fit(
-        dataset(name, sizes),
-        validation_data=dataset(name, [3, 4, 1]) if isinstance(model, Distiller) else None,
-        verbose=0,
-        shuffle=False,
-    ).history
+    dev = dataset("tagging", [3, 4, 1]) if isinstance(model, Distiller) else None
+    history = model.fit(data, validation_data=dev, verbose=0, shuffle=False).history
     after = [v.numpy() for v in model.trainable_variables]
     norm = np.sqrt(sum(np.sum(np.square(m.numpy())) for m in optimizer._momentums))
     logs = {key: value[0] for key, value in history.items()}
     return after, largest_difference(before, after), norm, logs
 
 
-def compare(strategies, name, make, parts=1):
+def compare(strategies, data, make, parts=1):
     """One device, and several whose batches are read in parts."""
-    one, moved, norm, logs = train(strategies[0], name, make)
-    other, _, other_norm, other_logs = train(strategies[1], name, make, parts=parts)
+    one, moved, norm, logs = train(strategies[0], data, make)
+    other, _, other_norm, other_logs = train(strategies[1], data, make, parts=parts)
     assert logs.keys() == other_logs.keys()
     return {
         "difference": largest_difference(one, other),
@@ -193,18 +187,11 @@ class Killed(Exception):
 def resume(strategy):
     """The largest difference between a whole run and one that was killed in its second epoch."""
     rng = np.random.default_rng(0)
-    encodings = [
-        Encoding(rng.integers(1, V, n).tolist(), [0] * n, truncated=False)
-        for n in rng.integers(1, L, 13)
-    ]
+    rows = [rng.integers(1, V, n).tolist() for n in rng.integers(1, L, 13)]
+    encodings = [Encoding(row, [0] * len(row), truncated=False) for row in rows]
     data = LengthBatches(encodings, 4, [e.token_ids[0] % 2 for e in encodings], shuffle=True)
     config = TrainingConfig(
-        epochs=2,
-        batch_size=4,
-        learning_rate=1e-2,
-        checkpoint_steps=3,
-        ema_decay=0.5,
-        log_steps=4,
+        epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_steps=3, ema_decay=0.5, log_steps=4
     )
 
     def run(folder, evaluate=None):
@@ -278,17 +265,24 @@ def ranges(strategy):
 def main():
     strategies = make_strategy("one_device"), make_strategy("mirrored")
     mirrored = strategies[1]
-    found = {
-        name: compare(strategies, name, lambda name=name: finetuner(name)) for name in COMPARED
-    }
-    found["adversarial"] = compare(strategies, "tagging", lambda: finetuner("tagging", True))
-    found["distilling"] = compare(strategies, "tagging", lambda: distiller("tagging"))
-    found["recomputed in parts"] = compare(
-        strategies, "tagging", lambda: tagger(recompute_blocks), parts=2
-    )
-    found["adapted"] = compare(
-        strategies, "tagging", lambda: tagger(lambda model: add_lora(model, 2))
-    )
+    found, tagged = {}, dataset("tagging", SIZES)
+    for name in COMPARED:
+        make = functools.partial(finetuner, name)
+        found[name] = compare(strategies, dataset(name, SIZES), make)
+    found["adversarial"] = compare(strategies, tagged, lambda: finetuner("tagging", True))
+    found["distilling"] = compare(strategies, tagged, distiller)
+    recomputed = functools.partial(tagger, recompute_blocks)
+    found["recomputed in parts"] = compare(strategies, tagged, recomputed, parts=2)
+    adapted = functools.partial(tagger, lambda model: add_lora(model, 2))
+    found["adapted"] = compare(strategies, tagged, adapted)
+    for name, parts in PRETRAININGS.items():
+        _, batches = make_pretraining(*OBJECTIVES[name])
+        data = batches.dataset().repeat().take(50)
+
+        def pretrainer(name=name):
+            return make_pretraining(*OBJECTIVES[name])[0]
+
+        found[name] = compare(strategies, data, pretrainer, parts)
     found["resume"] = resume(mirrored)
     found["overflow"] = overflow(mirrored)
     found["ranges"] = ranges(mirrored)

@@ -32,13 +32,8 @@ from tfnlp.training import FineTuner, TrainingConfig, compile_model, start_model
 from tfnlp.training.experiments.pretraining import Pretrainer
 
 LENGTH, ROWS, STEPS = 16, 8, 20
-SIZES = {
-    "num_layers": 2,
-    "num_heads": 2,
-    "hidden_dim": 16,
-    "intermediate_dim": 32,
-    "initializer_range": 0.1,
-}
+SIZES = {"num_layers": 2, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
+SIZES["initializer_range"] = 0.1
 CONFIG = TrainingConfig(batch_size=ROWS, learning_rate=5e-3, warmup_steps=0, schedule="constant")
 
 
@@ -88,21 +83,20 @@ def translation(texts):
     config = small("transformer", tokenizer, **special)
     model = build_model(config, "sequence_to_sequence")
     pairs = ParallelTexts(sentences, [sentence.upper() for sentence in sentences])
-    return Pretrainer(TRANSLATION, model), TRANSLATION.batches(
-        pairs, tokenizer, config, ROWS * LENGTH, LENGTH
-    )
+    data = TRANSLATION.batches(pairs, tokenizer, config, ROWS * LENGTH, LENGTH)
+    return Pretrainer(TRANSLATION, model), data
 
 
 CLASSES, TRANSLATION = Classification(["negative", "positive"]), Translation(too_long="cut")
 TRAININGS = {
     "classifier": functools.partial(finetuning, CLASSES, lambda _, labels: labels),
     "regression": functools.partial(
-        finetuning, Regression(), lambda encodings, _: encodings.lengths / LENGTH
+        finetuning, Regression(), lambda rows, _: rows.lengths / LENGTH
     ),
     "tagger": functools.partial(
         finetuning,
         Tagging(["even", "odd"]),
-        lambda encodings, _: [[i % 2 for i in e.token_ids] for e in encodings],
+        lambda rows, _: [[i % 2 for i in row.token_ids] for row in rows],
     ),
     "distillation": distillation,
     "masked_lm": functools.partial(pretraining, MaskedLM(), "bert"),
@@ -131,10 +125,6 @@ def read_by_a_process(model, data):
     data.processes = 1
 
 
-def quantize(model, data):
-    fake_quantize(model)
-
-
 def prune(model, data):
     model.compressor = Pruner(model, PruningConfig(end_step=STEPS // 2), STEPS)
 
@@ -143,31 +133,26 @@ def cluster(model, data):
     model.compressor = Clusterer(model, ClusteringConfig(clusters=64))
 
 
-PARTS = Option({"accumulation_steps": 4})
-RECOMPUTED = Option({"gradient_checkpointing": True})
-BLOCKS = Option(build={"block_size": 4})
-FIXED_LENGTH = Option({"fixed_length": True})
-AVERAGES = Option({"ema_decay": 0.5})
-EACH_TRACED = Option(prepare=trace_each_block)
-PROCESS = Option(prepare=read_by_a_process)
+PARTS, RECOMPUTED = {"accumulation_steps": 4}, {"gradient_checkpointing": True}
+# In parts and recomputed, of which XLA compiles the loop.
+XLA = {"fixed_length": True, "xla": True} | PARTS | RECOMPUTED
 ALIKE = {
-    "parts": (PARTS, "tagger", "masked_lm", "translation"),
-    "recomputed": (RECOMPUTED, "classifier", "permutation_lm"),
-    "blocks": (BLOCKS, "classifier", "causal_lm"),
-    "fixed_length": (FIXED_LENGTH, "tagger"),
-    "averages": (AVERAGES, "tagger"),
-    "each_traced": (EACH_TRACED, "regression"),
-    "process": (PROCESS, "replaced_tokens"),
+    "parts": (Option(PARTS), "tagger", "masked_lm", "translation"),
+    "recomputed": (Option(RECOMPUTED), "classifier", "permutation_lm"),
+    "blocks": (Option(build={"block_size": 4}), "classifier", "causal_lm"),
+    "fixed_length": (Option({"fixed_length": True}), "tagger"),
+    "averages": (Option({"ema_decay": 0.5}), "tagger"),
+    "each_traced": (Option(prepare=trace_each_block), "regression"),
+    "process": (Option(prepare=read_by_a_process), "replaced_tokens"),
 }
-HALF = Option(policy="mixed_bfloat16")
-XLA = Option({"fixed_length": True, "xla": True})
+HALF = "mixed_bfloat16"
 NEARLY = {
-    "half": (HALF, "distillation", "masked_lm", "translation"),
-    "half_in_parts": (dataclasses.replace(HALF, settings=PARTS.settings), "masked_lm"),
-    "quantized": (Option(prepare=quantize), "distillation"),
+    "half": (Option(policy=HALF), "distillation", "masked_lm", "translation"),
+    "half_in_parts": (Option(PARTS, policy=HALF), "masked_lm"),
+    "quantized": (Option(prepare=lambda model, data: fake_quantize(model)), "distillation"),
     "pruned": (Option(prepare=prune), "tagger"),
     "clustered": (Option(prepare=cluster), "tagger"),
-    "xla": (XLA, "classifier"),
+    "xla": (Option(XLA), "classifier"),
 }
 
 

@@ -23,27 +23,22 @@ from tfnlp.utils.errors import InputError
 CONFIG = TrainingConfig(epochs=1, batch_size=4)
 
 
-def compiled(trainer, model):
-    trainer.compile(optimizer_of(CONFIG, model, 7), jit_compile=False)
-    return trainer
-
-
 def compiled_models(config):
-    """Everything that recipes train, built and compiled."""
+    """Trainers of one model, of two, and in half precision, built and compiled."""
     task = Classification(["a", "b"])
     model = build_model(config, "classifier", 2)
-    yield compiled(FineTuner(model, task), model)
-    tuner = FineTuner(model, task, AdversarialRegularizer(model, task.kind, 1.0))
-    yield compiled(tuner, model)
+    regularizer = AdversarialRegularizer(model, task.kind, 1.0)
     student = build_model(config, "classifier", 2, hidden_states=True)
     terms = logits(student, student, task, hidden_state_weight=0.1)
-    distiller = Distiller(student, task, terms, student)
-    yield compiled(distiller, distiller)
+    trainers = [FineTuner(model, task), FineTuner(model, task, regularizer)]
+    for trainer in (*trainers, Distiller(student, task, terms, student)):
+        trainer.compile(optimizer_of(CONFIG, trainer, 7), jit_compile=False)
+        yield trainer
     keras.config.set_dtype_policy("mixed_float16")
-    model = build_model(config, "classifier", 2)
-    yield compiled(FineTuner(model, task), model)
+    half = FineTuner(build_model(config, "classifier", 2), task)
+    half.compile(optimizer_of(CONFIG, half, 7), jit_compile=False)
     keras.config.set_dtype_policy("float32")
-    yield tiny_model(CONFIG)
+    yield half
 
 
 def named(model):
@@ -58,8 +53,8 @@ def test_names_are_the_same_however_many_models_came_before(tiny_config):
     for a, b in zip(first, second, strict=True):
         assert list(a) == list(b)
         assert [v.shape for v in a.values()] == [v.shape for v in b.values()]
-    plain, tuner, distiller, half, tiny = first
-    for found in (plain, tuner, distiller, half):
+    plain, tuner, _, half = first
+    for found in first:
         kernel = found["encoder/attention/query/kernel#1"]
         assert kernel.path == "encoder_1/attention/query/kernel"
         velocity = found["fused_adam_w/encoder_attention_query_kernel_velocity#1"]
@@ -68,9 +63,6 @@ def test_names_are_the_same_however_many_models_came_before(tiny_config):
     assert {"seed_generator/seed_generator_state", "fused_adam_w/iteration"} <= plain.keys()
     assert len(tuner) == len(plain) + 1  # the regularizer's seed
     assert {"replica_loss_scale_optimizer/dynamic_scale", "fused_adam_w/iteration"} <= half.keys()
-    assert {"embedding/embeddings", "dense/kernel", "fused_adam_w/dense_kernel_velocity"} < set(
-        tiny
-    )
 
 
 class Pair(keras.Model):
@@ -125,37 +117,25 @@ def test_a_state_is_matched_by_name_shape_and_type(tmp_path):
 
 def test_changed_data_are_noticed_on_resuming(tmp_path):
     run = RunFolder(tmp_path / "run", {"dev": "dev.tsv"})
-    kwargs = {"fingerprints": {"dev": "1", "teacher": "2"}}
 
-    def resume(batches=None, **changed):
-        fit(
-            tiny_model(CONFIG),
-            make_batches(25) if batches is None else batches,
-            CONFIG,
-            run,
-            lambda folder: None,
-            **{**kwargs, **changed},
-        )
+    def resume(batches=None, **fingerprints):
+        data, prints = batches or make_batches(25), {"dev": "1", "teacher": "2"} | fingerprints
+        prints = {name: value for name, value in prints.items() if value}
+        fit(tiny_model(CONFIG), data, CONFIG, run, lambda folder: None, fingerprints=prints)
 
     resume()
     resume()
     relabelled = make_batches(25)
     relabelled.labels[3] = 1 - relabelled.labels[3]
-    other_batches = "the encoded batches"
     for changed, what in [
-        ({"batches": relabelled}, other_batches),
-        ({"batches": make_batches(25, count=25)}, other_batches),
-        ({"batches": make_batches(25, count=4)}, other_batches),  # fewer than were done
-        ({"fingerprints": {"dev": "1", "teacher": "3"}}, "teacher"),
-        ({"fingerprints": {"dev": "0", "teacher": "2"}}, r"dev \(dev\.tsv\)"),
+        ({"batches": relabelled}, "on other content of the encoded batches"),
+        ({"batches": make_batches(25, count=4)}, "the encoded batches"),  # fewer than were done
+        ({"teacher": "3"}, "on other content of teacher"),
+        ({"dev": "0"}, r"on other content of dev \(dev\.tsv\)"),
+        ({"teacher": None}, "with teacher"),
+        ({"pruning": "3"}, "without pruning"),
     ]:
-        with pytest.raises(InputError, match=rf"was trained on other content of {what} than"):
-            resume(**changed)
-    for changed, what in [
-        ({"fingerprints": {"dev": "1"}}, "with teacher"),
-        ({"fingerprints": {"dev": "1", "teacher": "2", "pruning": "3"}}, "without pruning"),
-    ]:
-        with pytest.raises(InputError, match=f"was trained {what}; do so to go on, or start anew"):
+        with pytest.raises(InputError, match=rf"was trained .*{what}"):
             resume(**changed)
 
 

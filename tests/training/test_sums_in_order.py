@@ -5,22 +5,14 @@ with that one. Which it is may depend on the threads where several inputs have o
 three inputs and more the order shows in the last bits.
 """
 
-import dataclasses
-
-import keras
 import pytest
 from tensorflow.python.eager import context
 
-from tests.training.pretrain_runs import LENGTH, OBJECTIVES, TOKENS, make_corpus, small_config
+from tests.training.pretrain_runs import OBJECTIVES, make_pretraining
 from tfnlp.objectives import ReplacedTokens
-from tfnlp.text import WordPieceTokenizer
-from tfnlp.training import make_optimizer, start_models
-from tfnlp.training.experiments.pretraining import Pretrainer
+from tfnlp.training import make_optimizer
 
-CASES = {
-    **{name: OBJECTIVES[name] for name in ("permutation_lm", "causal_lm", "sentence_order")},
-    "replaced_tokens": (ReplacedTokens(), "deberta_v3", {}),
-}
+CASES = OBJECTIVES | {"replaced_tokens": (ReplacedTokens(), "deberta_v3", {})}
 # What gives its input, or may: by shapes that are known when it runs.
 SAME_MEMORY = (
     *("BroadcastTo", "Cast", "ExpandDims", "Identity", "Mean", "Pad", "PadV2", "Reshape", "Slice"),
@@ -56,14 +48,7 @@ def data_inputs(node):
 
 @pytest.mark.parametrize("name", CASES)
 def test_no_sum_depends_on_which_gradient_is_ready_first(name):
-    objective, family, fields = CASES[name]
-    batches = objective.batches(make_corpus(), WordPieceTokenizer(TOKENS), 4, LENGTH)
-    keras.utils.set_random_seed(0)
-    config = dataclasses.replace(small_config(family, fields), num_layers=2)
-    models = start_models(objective, config)
-    lanes = {"batch_size": 4} if fields else {}
-    trained = objective.trained(models if len(models) > 1 else models["model"], **lanes)
-    pretrainer = Pretrainer(objective, trained)
+    pretrainer, batches = make_pretraining(*CASES[name], num_layers=2)
     pretrainer.compile(make_optimizer(pretrainer, 3e-3, clip_norm=1.0), jit_compile=False)
     # With what TensorFlow's optimizer makes of the graph: it joins sums.
     context.enable_run_metadata()

@@ -1,14 +1,12 @@
-"""What a pretraining survives: kills, bad batches, a full disk, a damaged shard, a second run."""
+"""What a pretraining survives: kills, bad batches, a damaged shard."""
 
 import dataclasses
-import resource
 import types
 from typing import ClassVar
 
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from keras import ops
 
 from tests.kills import KILLS, assert_same_weights, killed_after
@@ -33,14 +31,9 @@ class Copy(Objective):
     loss_name: ClassVar[str] = "copy_loss"
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
-        batches = Batches(
-            Segments.from_corpus(
-                corpus.documents, SpecialTokenTemplate.from_tokenizer(tokenizer), max_length
-            ),
-            batch_size,
-            shuffle=shuffle,
-            seed=seed,
-        )
+        template = SpecialTokenTemplate.from_tokenizer(tokenizer)
+        segments = Segments.from_corpus(corpus.documents, template, max_length)
+        batches = Batches(segments, batch_size, shuffle=shuffle, seed=seed)
         batches.bad = corpus.bad
         return batches
 
@@ -54,10 +47,6 @@ class Copy(Objective):
         logits = outputs["logits"]
         values = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
         return {"copy_loss": weighted_mean(factor * values, sample_weight)}
-
-    def scores(self, labels, outputs):
-        hits = ops.cast(ops.argmax(outputs["logits"], -1) == labels, "float32")
-        return {"accuracy": (ops.sum(hits), ops.size(hits))}
 
 
 class Batches(LengthBatches):
@@ -89,31 +78,19 @@ def make_batches(tokenizer, bad):
     return Copy().batches(make_corpus(tokenizer, bad), tokenizer, 4, 8)
 
 
+def small_model(tokenizer):
+    sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 16}
+    config = BertConfig(tokenizer.vocabulary_size, max_length=8, **sizes)
+    return build_model(config, "masked_lm")
+
+
 def train(folder, tokenizer, bad=None, config=CONFIG, stop_after=None):
     """The weights after a training of 7 steps an epoch, and the run's folder."""
     keras.utils.set_random_seed(0)
-    model = build_model(
-        BertConfig(
-            vocabulary_size=tokenizer.vocabulary_size,
-            num_layers=1,
-            num_heads=2,
-            hidden_dim=16,
-            intermediate_dim=16,
-            max_length=8,
-        ),
-        "masked_lm",
-    )
-    corpora = make_corpus(tokenizer, bad or {}), make_corpus(tokenizer, {})
-    run = RunFolder(folder, {"seed": 0})
+    data = Splits(make_corpus(tokenizer, bad or {}), make_corpus(tokenizer, {}), max_length=8)
+    model, run = small_model(tokenizer), RunFolder(folder, {"seed": 0})
     with killed_after(stop_after):
-        Pretraining(
-            Copy(),
-            {"model": model},
-            tokenizer,
-            Splits(*corpora, max_length=8),
-            config=config,
-            run=run,
-        ).run_all()
+        Pretraining(Copy(), {"model": model}, tokenizer, data, config=config, run=run).run_all()
     return model.get_weights(), run
 
 
@@ -122,37 +99,25 @@ def _no_graphs(no_graphs):
     """So few and small steps take less time than their graph."""
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory, tokenizer):
-    tf.config.run_functions_eagerly(True)
-    return train(tmp_path_factory.mktemp("whole") / "run", tokenizer)
-
-
 def test_dev_without_a_token_to_score_is_refused_before_the_first_step(tokenizer, tmp_path):
     """Unknown tokens are never masked."""
-    objective = MaskedLM()
     unknown = Corpus.from_documents([[[tokenizer.unknown_token_id] * 6]] * 5)
-    known = Corpus.from_documents([[[5, 6, 7, 8, 9, 10]]] * 4)
-    sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 16}
-    config = BertConfig(tokenizer.vocabulary_size, max_length=8, **sizes)
-    models = {"model": build_model(config, "masked_lm")}
-    run = RunFolder(tmp_path / "run", {})
-    with pytest.raises(InputError, match=r"^`dev` has no token to score, such as one that could"):
-        Pretraining(
-            objective, models, tokenizer, Splits(known, unknown, 8), config=CONFIG, run=run
-        ).run_all()
+    data = Splits(Corpus.from_documents([[[5, 6, 7, 8, 9, 10]]] * 4), unknown, 8)
+    models, run = {"model": small_model(tokenizer)}, RunFolder(tmp_path / "run", {})
+    with pytest.raises(InputError, match="`dev` has no token to score"):
+        Pretraining(MaskedLM(), models, tokenizer, data, config=CONFIG, run=run).run_all()
     assert not run.path.exists()
 
 
-def test_an_error_of_the_data_is_one_sentence(tmp_path, tokenizer, whole):
+def test_an_error_of_the_data_is_one_sentence(tmp_path, tokenizer):
     error = InputError("shard-3 is cut short at byte 17; copy it again.")
     with pytest.raises(InputError, match=r"^shard-3 is cut short at byte 17; copy it again\.$"):
         train(tmp_path / "run", tokenizer, {(1, 4): error})
     resumed, _ = train(tmp_path / "run", tokenizer)  # the shard was mended
-    assert_same_weights(resumed, whole[0])
+    assert_same_weights(resumed, train(tmp_path / "whole", tokenizer)[0])
 
 
-def test_a_kill_within_epochs_of_a_number_of_steps(tmp_path, tokenizer, whole):
+def test_a_kill_within_epochs_of_a_number_of_steps(tmp_path, tokenizer):
     """Two epochs of 7 steps are fourteen, or three of 5 less one, whatever a pass has."""
     config = dataclasses.replace(CONFIG, epochs=3, steps_per_epoch=5)
     rounds, run = train(tmp_path / "whole", tokenizer, config=config)
@@ -169,23 +134,3 @@ def test_a_kill_within_epochs_of_a_number_of_steps(tmp_path, tokenizer, whole):
         np.testing.assert_array_equal(a, b)
     (last,) = [labels for _, labels in FixedStepEpochs(batches, 5).epoch(2, 4)]
     np.testing.assert_array_equal(last, passes[14])
-
-
-def test_a_full_disk_leaves_the_state_before(tmp_path, tokenizer, whole):
-    with pytest.raises(KILLS):
-        train(tmp_path / "run", tokenizer, stop_after=9)
-    run = RunFolder(tmp_path / "run", {"seed": 0})
-    before = run.state_path.read_bytes()
-    best = (run.best / "model.safetensors").read_bytes()
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, limits[1]))
-    try:
-        with pytest.raises(InputError, match=r"^\S*state.safetensors could not be written \(.*\)"):
-            train(tmp_path / "run", tokenizer)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert run.state_path.read_bytes() == before
-    assert (run.best / "model.safetensors").read_bytes() == best
-    resumed, _ = train(tmp_path / "run", tokenizer)
-    assert_same_weights(resumed, whole[0])
-    assert not list(run.path.glob(".state*"))

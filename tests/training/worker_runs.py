@@ -22,7 +22,7 @@ import keras
 import numpy as np
 
 from tests.kills import metrics_of
-from tfnlp.tasks import Classification
+from tests.training.strategy_runs import TASKS, V, text_model
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizers.tokenizer import Encoding
 from tfnlp.training import FineTuner, RunFolder, TrainingConfig, fit, make_strategy, optimizer_of
@@ -31,7 +31,6 @@ from tfnlp.training.step.worker_cluster import read_cluster
 from tfnlp.utils.errors import InputError
 
 ROOT = pathlib.Path(__file__).parents[2]
-V = 20
 # 50 texts in seven batches of 7 and one of 1: two workers have 3 + 4 and 0 + 1,
 # four 1 + 2 + 2 + 2 and 0 + 0 + 0 + 1.
 CONFIG = TrainingConfig(
@@ -46,10 +45,8 @@ CONFIG = TrainingConfig(
 
 def batches(seed, texts=50):
     rng = np.random.default_rng(seed)
-    lengths = rng.integers(1, 8, texts)
-    encodings = [
-        Encoding(rng.integers(1, V, n).tolist(), [0] * n, truncated=False) for n in lengths
-    ]
+    rows = [rng.integers(1, V, n).tolist() for n in rng.integers(1, 8, texts)]
+    encodings = [Encoding(row, [0] * len(row), truncated=False) for row in rows]
     labels = [e.token_ids[0] % 2 for e in encodings]
     return LengthBatches(encodings, CONFIG.batch_size, labels, shuffle=True, seed=seed)
 
@@ -63,17 +60,11 @@ def train(strategy, folder, writes, config=CONFIG, kill_at=None, number=signal.S
     data, dev = batches(config.seed), batches(99, 5)
     keras.utils.set_random_seed(config.seed)
     with strategy.scope():
-        keys = ("token_ids", "segment_ids", "padding_mask")
-        inputs = {key: keras.Input((None,), dtype="int32", name=key) for key in keys}
-        x = keras.layers.Embedding(V, 8)(inputs["token_ids"])
-        x = keras.layers.Dense(8, activation="tanh")(x)
-        mask = keras.ops.cast(inputs["padding_mask"], "float32")[..., None]
-        x = keras.ops.sum(x * mask, 1) / keras.ops.sum(mask, 1)
-        model = keras.Model(inputs, {"logits": keras.layers.Dense(2)(x)})
+        task = TASKS["classification"]
+        model = text_model(task)
         optimizer = optimizer_of(config, model, len(data))
         # Adam divides a gradient by its size: of one that is 0 but for rounding it makes a step.
         optimizer.epsilon = 1e-3
-        task = Classification(["a", "b"])
         trained = FineTuner(model, task)
         trained.compile(optimizer, jit_compile=False)
     if kill_at is not None:
@@ -173,13 +164,9 @@ def main():
         train(strategy, folder / "stopped", writes, kill_at=stop, number=signal.SIGTERM)
     except KeyboardInterrupt:
         ended("stopped", *train(strategy, folder / "stopped", writes))
+    unlike = dataclasses.replace(CONFIG, weight_decay=0.2 if last else 0.1)
     try:
-        train(
-            strategy,
-            folder / "unlike",
-            writes,
-            dataclasses.replace(CONFIG, weight_decay=0.2 if last else 0.1),
-        )
+        train(strategy, folder / "unlike", writes, unlike)
     except InputError as e:
         ended("unlike", [], [], error=str(e))
 

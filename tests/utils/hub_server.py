@@ -44,79 +44,60 @@ class Handler(http.server.BaseHTTPRequestHandler):
     """One request."""
 
     protocol_version = "HTTP/1.1"
+    most = None  # bytes of the content after which the connection breaks off
 
     def do_GET(self):
-        self.respond(body=True)
-
-    def do_HEAD(self):
-        self.respond(body=False)
-
-    def respond(self, body):
         path = urllib.parse.unquote(urllib.parse.urlparse(self.path).path)
         self.server.asked.append((self.command, path, self.headers.get("Authorization")))
         match = next((m for m in (p.fullmatch(path) for p in PATHS) if m), None)
         files = self.server.models.get(match["name"]) if match else None
         if files is None:
-            return self.refuse(404, "RepoNotFound")
+            return self.send(404, error="RepoNotFound")
         if isinstance(files, int):
-            return self.refuse(files, {401: "RepoNotFound", 403: "GatedRepo"}.get(files))
+            return self.send(files, error={401: "RepoNotFound", 403: "GatedRepo"}.get(files))
         commits = self.server.commits
         commit = commits.get(match["revision"], match["revision"])
         if commit not in commits.values():
-            return self.refuse(404, "RevisionNotFound")
+            return self.send(404, error="RevisionNotFound")
         if match["what"] == "revision":
             siblings = [{"rfilename": name} for name in files]
             found = {"id": match["name"], "sha": commit, "siblings": siblings}
-            return self.give(found, commit, body)
+            return self.send(200, json.dumps(found).encode(), commit)
         if match["what"] == "tree":
             entries = [
                 {"type": "file", "path": name, "size": len(content), "oid": etag(content)}
                 for name, content in files.items()
             ]
-            return self.give(entries, commit, body)
+            return self.send(200, json.dumps(entries).encode(), commit)
         if match["file"] not in files:
-            return self.refuse(404, "EntryNotFound", commit)
-        self.give_file(match["file"], files[match["file"]], commit, body)
+            return self.send(404, b"", commit, "EntryNotFound")
+        self.send_file(match["file"], files[match["file"]], commit)
 
-    def refuse(self, status, code, commit=None):
+    do_HEAD = do_GET
+
+    def send(self, status, content=b"", commit=None, error=None, **headers):
+        """Answer; a header without a value is left out, and so is the content of a HEAD."""
+        headers = {"X-Error-Code": error, "X-Repo-Commit": commit, **headers}
         self.send_response(status)
-        if code:
-            self.send_header("X-Error-Code", code)
-        if commit:
-            self.send_header("X-Repo-Commit", commit)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def give(self, value, commit, body):
-        content = json.dumps(value).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("X-Repo-Commit", commit)
+        for name, value in headers.items():
+            if value:
+                self.send_header(name.replace("_", "-"), value)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        if body:
-            self.wfile.write(content)
+        if self.command == "GET":
+            self.wfile.write(content[: self.most])
 
-    def give_file(self, name, content, commit, body):
-        start = 0
-        if wanted := re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range") or ""):
-            start = int(wanted[1])
-        self.send_response(206 if start else 200)
-        self.send_header("ETag", f'"{etag(content)}"')
-        self.send_header("X-Repo-Commit", commit)
-        self.send_header("Accept-Ranges", "bytes")
-        self.send_header("Content-Length", str(len(content) - start))
-        if start:
-            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
-        self.end_headers()
-        if not body:
-            return
-        if self.server.cuts.get(name, 0):
+    def send_file(self, name, content, commit):
+        wanted = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range") or "")
+        start, self.most = int(wanted[1]) if wanted else 0, None
+        if self.command == "GET" and self.server.cuts.get(name, 0):
             self.server.cuts[name] -= 1
-            self.wfile.write(content[start : (start + len(content)) // 2])
-            self.close_connection = True
-            return
-        self.wfile.write(content[start:])
+            self.most, self.close_connection = (len(content) - start) // 2, True
+        headers = {"ETag": f'"{etag(content)}"', "Accept_Ranges": "bytes"}
+        if start:
+            headers["Content_Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
+        self.send(206 if start else 200, content[start:], commit, **headers)
+        self.most = None
 
     def log_message(self, *_):
         pass

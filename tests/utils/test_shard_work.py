@@ -39,17 +39,17 @@ def test_every_item_is_done_and_errors_keep_their_sentence(place, tmp_path):
     assert list(map_shards(work, [0, 1, 2, 5])) == [0, 1, 2, 5]
     written = {path.name: path.read_text() for path in tmp_path.iterdir()}
     assert written == {"0": "0", "1": "1", "2": "4", "5": "25"}
-    with pytest.raises(InputError) as error:
-        list(map_shards(work, [3]))
-    assert str(error.value) == "item=3 is one too many; give fewer."
-    with pytest.raises(InputError) as error:
-        list(map_shards(work, [4]))
-    assert str(error.value) == "a.jsonl has no field 'text' in line 4."
+    damaged = functools.partial(fail_to_load, tmp_path)
+    for each, item, message in (
+        (work, 3, "item=3 is one too many; give fewer."),
+        (damaged, 0, f"{tmp_path} is damaged."),
+        (work, 4, "a.jsonl has no field 'text' in line 4."),
+    ):
+        with pytest.raises(InputError) as error:
+            list(map_shards(each, [item]))
+        assert str(error.value) == message
     if place.isdigit():
         assert error.value.column == "text"
-    with pytest.raises(InputError) as error:
-        list(map_shards(functools.partial(fail_to_load, tmp_path), [0, 1]))
-    assert str(error.value) == f"{tmp_path} is damaged."
 
 
 def test_a_killed_process_is_told(tmp_path):

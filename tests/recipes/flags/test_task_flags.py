@@ -22,7 +22,7 @@ def texts():
     return rows
 
 
-def test_a_column_for_each_label_or_lists_from_training_to_the_file(texts, run, tmp_path):
+def test_a_column_for_each_label_or_lists_from_training_to_the_file(texts, run, refused, tmp_path):
     labels, each, lists = [*WORDS.values()], tmp_path / "each.tsv", tmp_path / "lists.jsonl"
     rows = ["\t".join(["sentence", *labels])]
     rows += ["\t".join([text, *(str(int(x in has)) for x in labels)]) for text, has in texts]
@@ -32,27 +32,23 @@ def test_a_column_for_each_label_or_lists_from_training_to_the_file(texts, run, 
     flags = ["--multi_label", f"--train={each}", f"--dev={each}"]
     flags += [f"--label_columns={','.join(labels)}"]
     run(
-        *("finetune_classifier", *BERT, "--vocabulary_size=300", *flags),
+        "finetune_classifier",
+        *BERT,
+        "--vocabulary_size=300",
+        *flags,
         f"--output_dir={tmp_path}/run",
     )
     figures = json.loads((tmp_path / "run/figures.json").read_text())
     assert figures["dev_macro_f1"] > 0.85
     config = json.loads((tmp_path / "run/best/config.json").read_text())
     assert config["problem_type"] == "multi_label_classification"
-    run(
-        *("distill_classifier", "--multi_label", f"--train={lists}", f"--dev={lists}"),
-        *("--label_column=labels", f"--teacher_dir={tmp_path}/run/best", *BERT),
-        f"--output_dir={tmp_path}/student",
-    )
+    student = ["--multi_label", f"--train={lists}", f"--dev={lists}", "--label_column=labels"]
+    student += [f"--teacher_dir={tmp_path}/run/best", f"--output_dir={tmp_path}/student"]
+    run("distill_classifier", *student, *BERT)
     figures = json.loads((tmp_path / "student/figures.json").read_text())
     assert figures["dev_macro_f1"] > 0.85 and figures["teacher_dev_macro_f1"] > 0.85
-    best = tmp_path / "student/best"
-    run(
-        "export_tflite",
-        f"--model_dir={best}",
-        f"--output_dir={tmp_path}/export",
-        "--quantization=float32",
-    )
+    export = (f"--model_dir={tmp_path}/student/best", f"--output_dir={tmp_path}/export")
+    run("export_tflite", *export, "--quantization=float32")
     file = tmp_path / "export/model.tflite"
     run("predict", f"--model={file}", f"--input={lists}", f"--output_dir={tmp_path}/said")
     summary = json.loads((tmp_path / "said/summary.json").read_text())
@@ -63,11 +59,10 @@ def test_a_column_for_each_label_or_lists_from_training_to_the_file(texts, run, 
     assert said.startswith("praise")
     for flag, message in (
         ("--threshold=2", "threshold=2 must be a number from 0 to 1"),
-        ("--class_weights=fear=2", "class_weights: fear is unknown"),
+        ("--class_weights=fear=2", "class_weights"),
         ("--positive_label=story", "has no effect beside --multi_label"),
     ):
-        done = run("finetune_classifier", *BAG, *flags, flag, "--output_dir=a", status=2)
-        assert message.split(":")[0] in done.stderr and done.stderr.count("\n") == 1
+        assert message in refused("finetune_classifier", *BAG, *flags, flag, "--output_dir=a")
 
 
 def test_probabilities_that_predict_wrote_are_learned(texts, run, tmp_path):

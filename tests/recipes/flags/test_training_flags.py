@@ -47,18 +47,19 @@ def test_figures_of_steps_are_beside_those_of_epochs(folder):
     assert epoch["loss"] == pytest.approx(share, rel=1e-5)
 
 
-def test_a_mean_of_kept_models_goes_on_by_another_schedule(folder, corpus, run, tmp_path):
+def test_a_mean_of_kept_models_goes_on_by_another_schedule(folder, corpus, run, refused, tmp_path):
     names = sorted(path.name for path in (folder / "checkpoints").iterdir())
     assert names == ["step_2", "step_4", "step_6"]
     pattern = f"--checkpoints={folder}/checkpoints/step_*"
     mean = f"--output_dir={tmp_path}/mean"
     assert "The mean of 3 models is in" in run("average_checkpoints", pattern, mean).stderr
-    done = run("average_checkpoints", pattern, mean, status=2)
-    assert "mean holds a model already; give another folder" in done.stderr
-    for nothing in ("--checkpoints=nothing/*", f"--checkpoints={folder}/metrics.json*"):
-        assert "is no folder" in run("average_checkpoints", nothing, mean, status=2).stderr
-    alone = f"--checkpoints={folder}/best"
-    assert "give two or more" in run("average_checkpoints", alone, mean, status=2).stderr
+    for wrong, message in (
+        (pattern, "mean holds a model already"),
+        ("--checkpoints=nothing/*", "is no folder"),
+        (f"--checkpoints={folder}/metrics.json*", "is no folder"),
+        (f"--checkpoints={folder}/best", "give two or more"),
+    ):
+        assert message in refused("average_checkpoints", wrong, mean)
     flags = [f"--model_dir={tmp_path}/mean", *corpus, "--schedule=polynomial", "--max_steps=2"]
     flags += ["--decay_power=3", "--end_rate_share=0.1", f"--output_dir={tmp_path}/on"]
     run("finetune_classifier", *flags)
@@ -79,12 +80,11 @@ def test_contradictions_are_told_without_tensorflow(corpus, tmp_path):
         "--lora_layers=all": "--lora_layers=all has no effect without LoRA",
     }
     check_refusals("finetune_classifier", [*corpus, f"--output_dir={tmp_path}/run"], cases)
-    texts = tmp_path / "a.txt"
-    texts.write_text("a fine film\n")
-    start = [f"--corpus={texts}", f"--output_dir={tmp_path}/run"]
+    (tmp_path / "a.txt").write_text("a fine film\n")
+    start = [f"--corpus={tmp_path}/a.txt", f"--output_dir={tmp_path}/run"]
     cases = {
-        "--keep_best=2": "--keep_best=2 has no effect without --dev",
-        "--log_to=tensorbord": "--log_to=tensorbord is unknown (did you mean tensorboard?)",
+        "--keep_best=2": "has no effect without --dev",
+        "--log_to=tensorbord": "--log_to=tensorbord is unknown",
         "--recipe=roberta_base": "",
     }
     check_refusals("pretrain", start, cases)

@@ -48,18 +48,15 @@ def test_help_shows_all_flags_of_the_recipes_and_no_others(recipe):
     assert ("\nRequired:\n" in done.stdout) == bool(required)
     assert not re.search("^.* flags:$", done.stdout, re.M)  # titles of modules
     source = (ROOT / "recipes" / f"{recipe}.py").read_text()
-    assert done.stdout.startswith(
-        ast.get_docstring(ast.parse(source), clean=False).strip() + "\n\n"
-    )
+    purpose = ast.get_docstring(ast.parse(source), clean=False).strip()
+    assert done.stdout.startswith(f"{purpose}\n\n")
     assert f"python -m recipes.{recipe}" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100
     if required:
         done = run(recipe)
         assert (done.returncode, done.stdout) == (2, "")
         (line,) = done.stderr.splitlines()
-        assert line.startswith("Error: --") and line.endswith(
-            " must be given; --help explains them."
-        )
+        assert line.startswith("Error: --") and "must be given" in line
         assert set(re.findall(r"--(\w+)", line)) == required | {"help"}
 
 
@@ -70,38 +67,34 @@ def test_help_by_its_other_names_says_groups_bounds_choices_and_defaults():
     titles = ("Required:", "Distillation:", "Training:", "Score:", "Data:")
     assert sorted(titles, key=text.index) == list(titles)
     for shown in (
-        "Longest input in tokens; the rest is cut. [a whole number, 3 or more; default: 128]",
-        "[a number from 0 to 1; default: 0.1]",
-        "[one of float32, mixed_bfloat16 or mixed_float16; default: float32]",
-        "--[no]initialize Start from the teacher's weights where widths agree. [default: true]",
-        "if not given. [values with commas between]",
+        "[a whole number, 3 or more; default: 128]",
+        "or mixed_float16; default: float32]",
     ):
         assert shown in text
     short, full = (run("finetune_classifier", f"--{name}").stdout for name in ("help", "help_all"))
-    rare = {*re.findall(r"^  --(?:\[no\])?(\w+)  ", full, re.M)}
-    rare -= {*re.findall(r"^  --(?:\[no\])?(\w+)  ", short, re.M)}
+    flags = re.compile(r"^  --(?:\[no\])?(\w+)  ", re.M)
+    rare = {*flags.findall(full)} - {*flags.findall(short)}
     assert {"beta_1", "xla", "word_ngrams"} < rare and "learning_rate" not in rare
-    assert f"--help-all lists {len(rare)} more, which few need;" in short
-    full = run("distill_classifier", "--helpfull")
-    assert "--warmup_share" in full.stdout and "--[no]logtostderr" in full.stdout
+    assert f"--help-all lists {len(rare)} more" in short
+    assert "--[no]logtostderr" in run("distill_classifier", "--helpfull").stdout
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         (["--trian=a"], "There is no flag --trian; did you mean --train?"),
-        (["--train"], "--train needs a value, as in --train=VALUE."),
+        (["--train"], "--train needs a value"),
         (["--max_length=1"], "--max_length=1 must be a whole number, 3 or more."),
-        (["--precision=half"], "--precision=half must be one of float32, mixed_bfloat16 or"),
+        (["--precision=half"], "--precision=half must be one of"),
         (["--initialize=perhaps"], "--initialize=perhaps must be true or false."),
-        (["--train=", "--dev=b", "--output_dir=c"], "--teacher_dir and --train must be given;"),
-        (["some", "--temperature=inf"], "'some' is no flag: flags begin with --, and"),
-        (["--temperature=inf"], "--temperature=inf must be a number, 0.001 or more."),
+        (["--train=", "--teacher_dir="], "--teacher_dir and --train must be given;"),
+        (["some", "--temperature=inf"], "'some' is no flag"),
+        (["--temperature=inf"], "--temperature=inf must be a number"),
     ],
 )
 def test_a_wrong_command_line_is_one_sentence(given, said):
     needed = [f"--{name}=a" for name in ("train", "dev", "teacher_dir", "output_dir")]
-    done = run("distill_classifier", *(given if "--train=" in given else [*needed, *given]))
+    done = run("distill_classifier", *needed, *given)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"Error: {said}")

@@ -75,10 +75,9 @@ def test_ended_memory_and_a_full_disk_are_one_sentence(monkeypatch, capsys):
 
     exhausted = tf.errors.ResourceExhaustedError
     for number, kind in ((errno.ENOSPC, exhausted), (errno.EFBIG, tf.errors.OutOfRangeError)):
-        line = fails(kind(None, None, f"/tmp/variables; {os.strerror(number)} [Op:SaveV2]"))
-        assert f"could not be written ({os.strerror(number)}); free space" in line
-        line = fails(OSError(number, os.strerror(number)))
-        assert f"A file could not be written ({os.strerror(number)}); free space in" in line
+        why = os.strerror(number)
+        for error in (OSError(number, why), kind(None, None, f"/tmp/a; {why} [Op:SaveV2]")):
+            assert f"could not be written ({why})" in fails(error)
     behind = ValueError("no array")
     behind.__cause__ = MemoryError("4 MiB")
     oom = exhausted(None, None, "OOM when allocating tensor")
@@ -153,11 +152,7 @@ def test_what_trains_alone_needs_none_of_the_other_requirements(corpus, tmp_path
     assert done.returncode == 0, done.stderr
     folder = f"--model_dir={tmp_path}/a/best"
     done = run("export_tflite", folder, f"--output_dir={tmp_path}/b")
-    assert done.returncode == 2
-    assert done.stderr.endswith(
-        "is not installed, which this needs; `pip install .` in the clone installs it beside what "
-        "trains alone.\n"
-    )
+    assert done.returncode == 2 and "`pip install .` in the clone" in done.stderr
 
 
 def test_only_what_the_package_installs_is_said_to_be_installed_with_it(monkeypatch, capsys):
@@ -175,24 +170,10 @@ def test_only_what_the_package_installs_is_said_to_be_installed_with_it(monkeypa
             entry_point.run_main(lambda name=name: load(name))
 
 
-def test_peers_of_keras_that_no_recipe_uses_are_not_loaded_with_it():
-    code = (
-        "import sys\n"
-        "from recipes.shell.entry_point import UNUSED_PEERS, load_tensorflow\n"
-        "load_tensorflow()\n"
-        "print({*UNUSED_PEERS} & {*sys.modules}, 'keras' in sys.modules)\n"
-        "import sklearn\n"
-    )
-    shown = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True)
-    assert shown == "set() True\n"
-
-
 @pytest.mark.parametrize("encoding", ["cp949", "ascii", "cp1252"])
 def test_characters_that_the_console_lacks_are_escaped(encoding):
     code = "from recipes.shell import entry_point; entry_point.run(lambda: print('좋은 😀'))"
     environment = os.environ | {"PYTHONIOENCODING": encoding}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, check=True, capture_output=True, env=environment)
-    assert done.stdout.decode(encoding).strip() == "좋은 😀".encode(
-        encoding, "backslashreplace"
-    ).decode(encoding)
+    assert done.stdout.strip() == "좋은 😀".encode(encoding, "backslashreplace")

@@ -19,10 +19,6 @@ FILES = {
     "vectors.bin": f"2 3\nfilm {12 * ' '}\npoor {12 * ' '}\n",  # 4 bytes a number
 }
 HAS = "other.tsv has no column {!r}; its header (line 1) has sentence1, label."
-ONE_CLASS = (
-    "--monitor=f1 scores one class; name it as --positive_label, or take --monitor=macro_f1, the "
-    "mean over classes."
-)
 # Flags of each recipe, and the message; "" where they are accepted. A file that begins the flags
 # is that of --train and --dev.
 CASES = {
@@ -33,55 +29,40 @@ CASES = {
         "fine.tsv --family=textcnn --channels=static": "give them by --embeddings",
         "fine.tsv --embeddings={d}/vectors.bin": "vectors.bin has no effect on a transformer",
         "fine.tsv --embeddings=no.txt --family=bag": "no.txt does not exist",
-        "fine.tsv --family=lstm --embeddings={d}/vectors.bin --hidden_dim=4": (
-            "--hidden_dim=4 is not 3, the width of the vectors of --embeddings={d}/vectors.bin"
-        ),
+        "fine.tsv --family=lstm --embeddings={d}/vectors.bin --hidden_dim=4": "=4 is not 3",
         "fine.tsv --model_dir=a --embeddings={d}/vectors.bin": "--embeddings={d}/vectors.bin has",
         "other.tsv": "--text_column=sentence: {d}/" + HAS.format("sentence"),
-        "fine.tsv --labels=good,poor": (
-            "{d}/fine.tsv, line 3: label 'bad' is not one of the labels (good, poor), which are "
-            "those of the model or of --labels, or without them of the training file."
-        ),
-        "fine.tsv --labels=good,good,bad": (
-            "--labels=good,good,bad: There must be at least 2 labels, all different and none"
-        ),
-        "fine.tsv --positive_label=fine": (
-            "--positive_label=fine is not one of the labels (bad, good)."
-        ),
-        "fine.tsv --monitor=f1": ONE_CLASS,
-        "fine.tsv --monitor=coverage": "--monitor=coverage is unknown; use one of accuracy,",
-        "fine.tsv --threshold=2": "--threshold=2 must be a number from 0 to 1",
-        "fine.tsv --none_label=x": "--none_label=x has no effect without --threshold",
-        "fine.tsv --threshold=0.9 --none_label=bad": "--none_label=bad must be a name that no",
-        "fine.tsv --class_weights=bad=1,bad=2": "--class_weights=bad=2: 'bad' has a weight",
+        "fine.tsv --labels=good,poor": "{d}/fine.tsv, line 3: label 'bad' is not one of",
+        "fine.tsv --labels=good,good,bad": "--labels=good,good,bad: ",
+        "fine.tsv --positive_label=fine": "--positive_label=fine is not one of",
+        "fine.tsv --monitor=f1": "--monitor=f1 scores one class",
+        "fine.tsv --monitor=coverage": "--monitor=coverage is unknown",
+        "fine.tsv --threshold=2": "--threshold=2 must be",
+        "fine.tsv --none_label=x": "--none_label=x has no effect",
+        "fine.tsv --threshold=0.9 --none_label=bad": "--none_label=bad must be",
+        "fine.tsv --class_weights=bad=1,bad=2": "--class_weights=bad=2: ",
         "fine.tsv --labels=good,bad": "",
     },
     "finetune_regression": {"scores.tsv": "line 3: score 'much' is not a number; write"},
     "finetune_chooser": {
         "choices.tsv": "choices.tsv, line 2: ",
-        "other.tsv --prompt_column=sentence1 --choice_columns=a,label": (
-            "--choice_columns=a: {d}/" + HAS.format("a")
-        ),
+        "other.tsv --prompt_column=sentence1 --choice_columns=a,label": "--choice_columns=a: ",
     },
     "finetune_tagger": {
         "tags.conll": "line 2: tag 'noun' is not one of O, B-x",
         "tags.conll --labels=O,noun --family=bag": "head='tagger' does not fit the family 'bag'",
-        "tags.conll --family=distilbret": (
-            "--family=distilbret is unknown (did you mean distilbert?); use one of bert, roberta,"
-        ),
+        "tags.conll --family=distilbret": "did you mean distilbert?",
     },
     "finetune_answerer": {"broken.json": "broken.json"},
     "distill_classifier": {
-        "fine.tsv --monitor=f1": ONE_CLASS,
+        "fine.tsv --monitor=f1": "--monitor=f1 scores one class",
         "fine.tsv --family=lstm --num_heads=2": "--num_heads=2 is no field of the family lstm",
         "fine.tsv --family=bag --embeddings={d}/vectors.bin --keep_tokens=9": "--keep_tokens=9 ",
     },
-    "distill_regression": {
-        "other.tsv --pair_column=": "--score_column=score: {d}/" + HAS.format("score")
-    },
+    "distill_regression": {"other.tsv --pair_column=": "--score_column=score: {d}/other.tsv"},
     "distill_tagger": {},
     "distill_answerer": {
-        "broken.json --student_dir=hf://a --size=x": "--size=x has no effect beside --student_dir",
+        "broken.json --student_dir=hf://a --size=x": "--size=x has no effect beside --student_dir"
     },
     "distill_chooser": {
         "choices.tsv --student_dir=no/such/one": "no/such/one is no folder",
@@ -93,38 +74,26 @@ CASES = {
     },
     "distill_general": {
         "--texts={d}/fine.tsv,no.txt": "no.txt does not exist",
-        "--texts={d}/other.tsv --text_column=label --family=DeBERTa_v4": (
-            "--family=DeBERTa_v4 is unknown (did you mean deberta_v3 or deberta_v2 or deberta?);"
-        ),
+        "--texts={d}/other.tsv --text_column=label --family=DeBERTa_v4": "did you mean deberta_v3",
     },
     "train_translator": {
         "other.tsv --source_column=label": "--target_column=target: {d}/" + HAS.format("target"),
         # Two files have lines, not columns.
         "text.tsv,{d}/text.de": "",
-        "text.tsv,{d}/text.de --dev={d}/text.tsv": (
-            "--source_column=source: {d}/text.tsv has no column 'source'"
-        ),
+        "text.tsv,{d}/text.de --dev={d}/text.tsv": "--source_column=source: {d}/text.tsv has",
     },
-    "translate": {
-        "--input={d}/lines.jsonl": (
-            "--text_column=source: {d}/lines.jsonl, line 1: no field 'source'; it has sentence1,"
-        )
-    },
+    "translate": {"--input={d}/lines.jsonl": "{d}/lines.jsonl, line 1: no field 'source'"},
     "export_tflite": {
         "--fixed_lengths=a": "--fixed_lengths=a must be whole numbers",
         "--calibration_text={d}/fine.tsv": "has no effect with --quantization=int8",
-        "--quantization=static_int8 --calibration_text={d}/other.tsv --calibration_column=x": (
-            "--calibration_column=x: {d}/" + HAS.format("x")
-        ),
+        "--quantization=static_int8 --calibration_text={d}/other.tsv --calibration_column=x": "x:",
     },
     "predict": {
         "--input={d}/other.tsv --pair_column=b": "--pair_column=b: {d}/" + HAS.format("b"),
         "--text=a --output=said.csv": "/run has no effect beside --output=said.csv, the table",
-        "--text=a --output_dir=hf://a/b": "--output_dir=hf://a/b is an address; mount it as",
-        "--input=gs://b/a.tsv": "--input=gs://b/a.tsv is an address; mount it as a folder, which",
-        "--text=a --model=m.tflite --batch_size=2": (
-            "--batch_size=2 has no effect beside --model=m.tflite, which reads a text at a time"
-        ),
+        "--text=a --output_dir=hf://a/b": "--output_dir=hf://a/b is an address",
+        "--input=gs://b/a.tsv": "--input=gs://b/a.tsv is an address",
+        "--text=a --model=m.tflite --batch_size=2": "--batch_size=2 has no effect",
     },
     "augment": {"--input={d}/text.tsv": ""},  # labels are not read
     "frontier": {"--input={d}/fine.tsv": "Give either --sweep_dir or --models."},
@@ -153,19 +122,13 @@ def test_wrong_input_is_told_before_tensorflow_is_imported(recipe, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("task", ["classifier", "tagger"])
-def test_a_teacher_of_another_task_is_told_before_tensorflow_is_imported(task, tmp_path):
+def test_a_folder_for_another_task_is_told_before_tensorflow_is_imported(tmp_path):
     config = {"model_type": "bert", "architectures": ["BertForMultipleChoice"]}
     (tmp_path / "config.json").write_text(json.dumps(config))
     (tmp_path / "fine.tsv").write_text(FILES["fine.tsv"])
     words = [f"--{name}={tmp_path}/fine.tsv" for name in ("train", "dev")]
     words += [f"--teacher_dir={tmp_path}", f"--output_dir={tmp_path}/run"]
-    (said,) = refusals(f"distill_{task}", [words])
-    assert f"head 'chooser', but the task needs the head '{task}'" in said
-
-
-def test_translate_names_a_folder_without_a_translator(tmp_path):
-    config = {"model_type": "bert", "architectures": ["BertForMultipleChoice"]}
-    (tmp_path / "config.json").write_text(json.dumps(config))
+    (said,) = refusals("distill_classifier", [words])
+    assert "head 'chooser', but the task needs the head 'classifier'" in said
     (said,) = refusals("translate", [[f"--model_dir={tmp_path}", "--text=a"]])
-    assert f"--model_dir={tmp_path} holds no translator; give the folder of one" in said
+    assert f"--model_dir={tmp_path} holds no translator" in said

@@ -11,11 +11,6 @@ FLAGS = "{train: TMP/train.tsv, dev: TMP/dev.tsv, num_layers: 1, epochs: 1}"
 
 
 def test_yaml_and_json_say_the_same_and_values_stay_as_they_are_written(write_sweep):
-    yaml = """
-common: &no_key
-"""
-    with pytest.raises(InputError, match="key=common is unknown"):
-        read_sweep(write_sweep(yaml))
     yaml = f"""
 recipe: finetune_classifier
 flags: {FLAGS}
@@ -49,8 +44,8 @@ HEAD = f"recipe: finetune_classifier\nflags: {FLAGS}\n"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (HEAD + "variants: {a: {epoch: 3}}", "variant 'a', finetune_classifier: There is no flag "
-         "--epoch; did you mean --epochs?"),
+        ("common: &no_key", "key=common is unknown"),
+        (HEAD + "variants: {a: {epoch: 3}}", "variant 'a', finetune_classifier: .* --epochs?"),
         (HEAD + "variants: {a: , b: {epochs: x}}", "variant 'b', .* --epochs=x must be a whole"),
         (HEAD + "variants: {a: {train: none.tsv}}", "variant 'a', .* --train=none.tsv is no file"),
         (HEAD + "variants: {a: {model_dir: a/b/c}}", "--model_dir=a/b/c is no folder; check"),
@@ -61,15 +56,12 @@ HEAD = f"recipe: finetune_classifier\nflags: {FLAGS}\n"
         (HEAD + "variants: {a/b: }", "variant 'a/b': 'a/b' names a folder"),
         (HEAD + "variants: {a: }\nbase: c", "base=c is unknown; use one of a"),
         (HEAD + "variants: {a: }\nseeds: [0, 0]", "`seeds` must be different whole numbers"),
-        (HEAD + "variants: {a: }\nseeds: [x]", "`seeds` must be different whole numbers, such as"),
+        (HEAD + "variants: {a: }\nseeds: [x]", "`seeds` must be different whole numbers"),
         (HEAD + "variants: {a: {b: {c: 1}}}", "step=b is unknown; use one of finetune_classifier"),
         (HEAD + "variants: {a: }\nsteps: []", "key=recipe is unknown; use one of steps, var"),
         ("recipe: finetune\nvariants: {a: }", "recipe=finetune is unknown"),
         ("recipe: export_tflite\nvariants: {a: }", "variant 'a', .* --model_dir must be given;"),
-        ("recipe: export_tflite\nflags: {model_dir: TMP}\nvariants: {a: }\nseeds: [0, 1]",
-         "has 2 seeds, but no step reads one"),
-        (HEAD + "variants: {a: , b: {seed: 3}}\nseeds: [0, 1]",
-         "variant 'b': the file has 2 seeds, but no step reads one, so .*; leave `seeds`"),
+        (HEAD + "variants: {a: , b: {seed: 3}}\nseeds: [0, 1]", "variant 'b': .* 2 seeds"),
         (HEAD + "variants: {a: , b: {steps: [{recipe: export_tflite, flags: {model_dir: TMP}}]}}"
          "\nseeds: [0, 1]", "variant 'b': the file has 2 seeds, but no"),
         ("variants: {a: }", "variant 'a' has no `steps`, and the file no `recipe`"),

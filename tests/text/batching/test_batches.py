@@ -15,6 +15,14 @@ def test_a_batch_is_padded_to_its_longest():
     np.testing.assert_array_equal(inputs["padding_mask"], [[1, 1, 1, 1], [1, 1, 0, 0]])
     np.testing.assert_array_equal(inputs["segment_ids"], np.zeros((2, 4)))  # not pads' id
     np.testing.assert_array_equal(labels, [0, 1])
+    batches.fixed_length = 6
+    inputs, _ = batches.batch(np.array([1, 0]))
+    np.testing.assert_array_equal(inputs["token_ids"][0], [1, 2, 3, 4, 9, 9])
+    assert batches.padding_share() == 0.5
+    assert (
+        batches.fingerprint()
+        != LengthBatches(encodings([2, 4]), 2, [1, 0], pad_token_id=9).fingerprint()
+    )
 
 
 def test_batches_are_shown_without_what_they_hold():

@@ -102,22 +102,3 @@ def test_time_is_linear_in_the_length_of_a_text():
     assert [tag for tag, _ in characters] == ["B-PS", "O", "O", "O"] * (count // 2)
     assert [logit for _, logit in characters[::4]] == (1.0 + np.arange(count // 2)).tolist()
     assert characters[1][1] == 1.0 and characters[-1][1] == 0.0
-
-
-@pytest.mark.parametrize("name", ["wordpiece", "jamo", "bpe", "unigram"])
-def test_tags_come_back_from_the_tokens_of_any_tokenizer(name, tokenizer):
-    """Where entities end with a token, as these do, and in windows of few tokens."""
-    each = tokenizers_of(tokenizer)[name]
-    text = "영화 film x, 정말 plot"
-    tags = ["O"] * len(text)
-    tags[3:9] = ["B-PS"] + ["I-PS"] * 5  # "film x"
-    tags[14:18] = ["B-LC"] + ["I-LC"] * 3  # "plot"
-    windows = each.encode_text_windows([text], 7, stride=2)
-    assert len(windows) > (4 if name == "jamo" else 1)
-    logits = []
-    for window in windows:
-        rows = np.zeros((len(window.token_ids), len(NAMES)))
-        for place, start, _ in token_characters(window, text):
-            rows[place, NAMES.index(tags[start])] = 1
-        logits.append(rows)
-    assert best_character_tags([text], windows, logits, NAMES) == [tags]

@@ -8,7 +8,7 @@ import pytest
 from tfnlp.corpora import read_documents
 from tfnlp.text import read_every_text, read_examples
 from tfnlp.text.reading import arrow_files
-from tfnlp.text.reading.readers import as_number, read_columns, read_header
+from tfnlp.text.reading.readers import read_columns, read_header
 from tfnlp.utils.errors import InputError
 
 TSV = "sentence\tlabel\na film\t1\nso 'good\" it\t0\n"
@@ -43,19 +43,30 @@ def test_reads_plain_text_and_pairs(tmp_path):
     path = tmp_path / "x.txt"
     path.write_text("one\ntwo\n")
     assert read_examples(path, label_column=None).texts == ["one", "two"]
+    path = tmp_path / "x.json"  # a dot may be a part of a name
+    path.write_text(json.dumps({"version": 1, "data": [{"a.b": "one", "a": {"b": "two"}}]}))
+    assert read_examples(path, "a.b", label_column=None).texts == ["one"]
     path = tmp_path / "x.tsv"
     path.write_text("a\tb\ty\none\ttwo\tno\n")
     examples = read_examples(path, "a", "b", "y")
     assert (examples.texts, examples.pairs, examples.label_names) == (["one"], ["two"], ["no"])
 
 
-def test_numbers_are_sorted_as_numbers(tmp_path):
+@pytest.mark.parametrize(
+    "labels, names",
+    [
+        (("10", "9", "2"), ["2", "9", "10"]),
+        # "inf" has no place among numbers: the order would change from process to process.
+        (("9", "inf", "10"), ["10", "9", "inf"]),
+        (("9", "1_0", "10"), ["10", "1_0", "9"]),
+    ],
+)
+def test_numbers_are_sorted_as_numbers(labels, names, tmp_path):
     path = tmp_path / "x.tsv"
-    path.write_text("sentence\tlabel\n" + "".join(f"t\t{n}\n" for n in (10, 9, 2)))
-    assert read_examples(path).label_names == ["2", "9", "10"]
-    # "inf" has no place among numbers: the order would change from process to process.
-    path.write_text("sentence\tlabel\n" + "".join(f"t\t{n}\n" for n in ("9", "inf", "10")))
-    assert read_examples(path).label_names == ["10", "9", "inf"]
+    path.write_text("sentence\tlabel\n" + "".join(f"t\t{label}\n" for label in labels))
+    examples = read_examples(path)
+    assert examples.label_names == names
+    assert [names[i] for i in examples.labels] == [*labels]
 
 
 def test_white_space_around_labels_is_stripped(tmp_path):
@@ -65,30 +76,14 @@ def test_white_space_around_labels_is_stripped(tmp_path):
     assert (examples.texts, examples.labels) == (["a", "b ", ""], [1, 1, 0])
     assert examples.label_names == ["0", "1"]
     assert read_examples(path, label_names=["1 ", "0"]).labels == [0, 0, 1]
-    path.write_text("sentence\tlabel\na\t1 \nb\t \n")
-    with pytest.raises(InputError, match=r"line 3: label '' is not one of the labels \(1\),"):
-        read_examples(path)
     for names in (["1 ", "0", "1"], ["1", "0", ""]):
-        with pytest.raises(InputError, match="all different and none empty; given: 1, 0, "):
+        with pytest.raises(InputError, match="all different and none empty"):
             read_examples(path, label_names=names)
-
-
-def test_one_number_is_one_label(tmp_path):
-    path = tmp_path / "x.jsonl"
+    path = tmp_path / "x.jsonl"  # one number is one label
     path.write_text('{"sentence": "a", "label": 1}\n{"sentence": "b", "label": 1.0}\n')
     with pytest.raises(InputError, match=r"line 2: label '1\.0' is the number of label '1'"):
         read_examples(path)
     assert read_examples(path, label_names=["1.0", "1"]).labels == [1, 0]
-
-
-def test_labels_with_underscores_are_no_numbers(tmp_path):
-    path = tmp_path / "x.tsv"
-    path.write_text("sentence\tlabel\n" + "".join(f"t\t{n}\n" for n in ("9", "1_0", "10")))
-    examples = read_examples(path)
-    assert (examples.labels, examples.label_names) == ([2, 1, 0], ["10", "1_0", "9"])
-    assert as_number(" 1.5 ") == 1.5
-    with pytest.raises(ValueError, match="'1_0' is not a number"):
-        as_number("1_0")
 
 
 def test_halves_of_surrogate_pairs_can_be_written(tmp_path):
@@ -96,11 +91,6 @@ def test_halves_of_surrogate_pairs_can_be_written(tmp_path):
     path.write_text('{"sentence": "\\ud83d\\ude00 \\ud83d!", "label": "\\udfff"}\n')
     examples = read_examples(path)
     assert examples.texts == ["\U0001f600 \ufffd!"] and examples.label_names == ["\ufffd"]
-
-
-def test_reads_every_real_example(data_dir):
-    assert len(read_examples(data_dir / "sst2/train.tsv")) == 6920
-    assert len(read_examples(data_dir / "nsmc/train.tsv.gz")) == 20000
 
 
 def test_missing_files_and_folders_are_named(tmp_path):
@@ -142,7 +132,6 @@ def test_header(tmp_path):
         ("x.tsv", b'sentence\tlabel\n"a\nb"\t1\n', r"line 2: 1 columns.*as \.csv"),
         ("x.tsv", b"sentence\tlabel\na\t1\nb\xff\t1\n", "line 3: byte 2 of the line is not UTF-8"),
         ("x.tsv", b"sentence\tlabel\na\t5\n", r"line 2: label '5' is not one of the labels \(0"),
-        ("x.tsv", b"sentence\tlabel\na\t5\n", "of the model or of `labels`, or without them of"),
         ("x.csv", b'sentence,label\n"a,1\n', "not valid CSV"),
         ("x.jsonl", b'{"sentence": "a"}\n', "line 1: no field 'label'"),
         ("x.jsonl", b"{oops\n", "line 1: not valid JSON"),
@@ -155,18 +144,20 @@ def test_header(tmp_path):
         ("x.jsonl", b"[" * 100000, "line 1: not valid JSON"),
         ("x.tsv", b"sentence\tlabel\na\t1\nb\t \n", "line 3: label '' is not one of the labels"),
         ("x.tsv", b"sentence\tlabel\tlabel\na\t1\t0\n", "has two columns 'label'"),
-        ("x.tsv", b"sentence\tlabel\ra\t1\r", "line 1: there is a CR within the line; save the"),
-        ("x.tsv", b"sentence\tlabel\na\t1\nb\rc\t1\n", "line 3: there is a CR within the line"),
+        ("x.tsv", b"sentence\tlabel\ra\t1\r", "line 1: there is a CR within the line"),
         ("x.csv", b'sentence,label\na,1\n"b\rc",1\n', "line 3: there is a CR within the line"),
         ("x.tsv", b"sentence\tlabel\na\t1\nb\0\t1\n", "line 3: there is a NUL byte"),
         ("x.jsonl", b'{"sentence": "a", "label": 1}\n{"a\0": 1}\n', "line 2: there is a NUL byte"),
         ("x.tsv", TSV.encode("utf-16"), "line 1: byte 1 of the line is not UTF-8"),
-        ("x.tsv.gz", gzip.compress(TSV.encode("utf-16"), mtime=0), "is not UTF-8"),
         ("x.tsv", TSV.encode("utf-16-le"), "line 1: there is a NUL byte"),
+        ("x.json", JSONL.encode(), r"line 3: not valid JSON .*end the name in \.jsonl"),
+        ("x.json", b'{"a": [{"sentence": "x"}]}', "must hold a list of JSON objects, or"),
+        ("x.json", b"[5]", "example 1: must be a JSON object"),
+        ("x.json", b"[]", "holds no examples"),
+        ("x.json", b'[{"sentence": "x", "label": 7}]', "example 1: label '7' is not one of the"),
         ("x.txt", b"a\n", "has no columns; give one of .tsv, .csv, .json"),
         ("x.pdf", b"x", "must end in one of"),
         ("x.tsv.gz", b"not gzip", "not a whole gzip file"),
-        ("x.tsv.gz", TSV.encode(), r"x\.tsv\.gz: not .* or leave \.gz out of its name if it is"),
         ("x.tsv.gz", gzip.compress(TSV.encode() * 9000, mtime=0)[:-99], "gz, after line [0-9]+: "),
         # Without the time of day, as both processes of the suite must see the same tests.
         ("x.tsv.gz", gzip.compress(TSV.encode() * 1000, mtime=0)[:50], "not a whole gzip file"),
@@ -197,48 +188,15 @@ def test_reads_json_by_column_path(name, tmp_path):
     examples = read_examples(path, "sentence1", label_column="labels.real-label")
     assert examples.texts == ["비가 온다", "눈이 온다"]
     assert (examples.label_names, examples.labels) == (["0.143", "4.857"], [1, 0])
+    for column, message in (
+        ("labels.a", r"no field 'labels\.a'"),
+        ("guid.a", "guid has no fields"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read_examples(path, "sentence1", label_column=column)
     second = "line 2" if name == "x.jsonl" else "example 2"
     assert list(read_columns(path, ["guid"]))[1] == (second, {"guid": "a-1"})
     assert read_header(path) == ["guid", "sentence1", "labels"]
-
-
-def test_json_may_be_a_list_named_data_and_a_dot_part_of_a_name(tmp_path):
-    path = tmp_path / "x.json"
-    path.write_text(json.dumps({"version": 1, "data": [{"a.b": "one", "a": {"b": "two"}}]}))
-    assert read_examples(path, "a.b", label_column=None).texts == ["one"]
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ({"a": [{"sentence": "x"}]}, "must hold a list of JSON objects, or one as its 'data'"),
-        ([5], "example 1: must be a JSON object"),
-        ([{"sentence": "x", "a": 1}], r"example 1: no field 'a\.b\.c'; a has no fields"),
-        (
-            [{"sentence": "x", "a": {"b": {}}}],
-            r"example 1: no field 'a\.b\.c'; a\.b has no fields",
-        ),
-        (
-            [{"sentence": "x", "a": {"b": {"c": []}}}],
-            r"field 'a\.b\.c' must be a text or a number",
-        ),
-        ([{"sentence": "x", "a": {"b": {"c": " "}}}], "example 1: label '' is not one of the"),
-        ([{"sentence": "x", "a": {"b": {"c": 7}}}], r"example 1: label '7' is not one of the"),
-        ([], "holds no examples"),
-    ],
-)
-def test_bad_json_is_named_by_example(value, message, tmp_path):
-    path = tmp_path / "x.json"
-    path.write_text(json.dumps(value))
-    with pytest.raises(InputError, match=message):
-        read_examples(path, label_column="a.b.c", label_names=["0", "1"])
-
-
-def test_json_lines_named_json_are_refused_with_a_hint(tmp_path):
-    path = tmp_path / "x.json"
-    path.write_text(JSONL)
-    with pytest.raises(InputError, match=r"line 3: not valid JSON .*end the name in \.jsonl"):
-        read_examples(path)
 
 
 def test_parquet_is_read_as_json_is(tmp_path, monkeypatch):
@@ -257,11 +215,9 @@ def test_parquet_is_read_as_json_is(tmp_path, monkeypatch):
     progress = []
     assert len(list(read_documents([path], on_read=progress.append))) == 4
     assert progress == [path.stat().st_size * 3 // 4, *[path.stat().st_size] * 2]
-    with pytest.raises(InputError, match=r"a\.parquet, example 1: no field 'text'; it has sen"):
-        read_examples(path, "text")
     rows[2] = rows[2] | {"sentence": None}
     parquet.write_table(pyarrow.Table.from_pylist(rows), path)
-    with pytest.raises(InputError, match="example 3: field 'sentence' must be a text or a num"):
+    with pytest.raises(InputError, match=r"a\.parquet, example 3: field 'sentence' must be"):
         read_examples(path)
     parquet.write_table(pyarrow.Table.from_pylist(rows[:2] * 3), path, row_group_size=4)
     assert list(read_every_text(path, "meta.who")) == ["영화"] * 6

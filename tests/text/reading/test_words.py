@@ -22,9 +22,8 @@ def test_text_is_split_as_the_sentences_are():
     assert splitter.whole == {"U.S."}
     text = " (The U.S. film's \tdull, @anna!). "
     assert splitter.spans(text)[0] == (1, 2)
-    assert words(splitter, text) == [
-        *("(", "The", "U.S.", "film", "'s", "dull", ",", "@anna", "!", ")", ".")
-    ]
+    first = ["(", "The", "U.S.", "film", "'s", "dull", ",", "@anna"]
+    assert words(splitter, text) == [*first, "!", ")", "."]
     assert words(splitter, "") == words(splitter, " \n") == []
     assert words(splitter, ". .. a") == [".", ".", ".", "a"]
     again = WordSplitter.from_settings(splitter.settings())
@@ -34,12 +33,7 @@ def test_text_is_split_as_the_sentences_are():
 def test_sentences_without_parted_words_are_split_at_white_space_alone():
     splitter = WordSplitter.from_sentences([["Anna", "lives", "here."], ["정말", "재미있다."]])
     assert splitter == WordSplitter() == WordSplitter.from_settings(None)
-    assert words(splitter, "(Anna lives) there. 영화다.") == [
-        "(Anna",
-        "lives)",
-        "there.",
-        "영화다.",
-    ]
+    assert words(splitter, "(Anna lives) 영화다.") == ["(Anna", "lives)", "영화다."]
 
 
 def test_the_longest_prefix_or_suffix_is_split_off():
@@ -48,9 +42,8 @@ def test_the_longest_prefix_or_suffix_is_split_off():
 
 
 def test_words_that_are_split_more_often_than_not_are_split():
-    splitter = WordSplitter.from_sentences(
-        [["one", "."], ["one", "."], ["one."], ["two", "."], ["etc."]]
-    )
+    sentences = [["one", "."], ["one", "."], ["one."], ["two", "."], ["etc."]]
+    splitter = WordSplitter.from_sentences(sentences)
     assert words(splitter, "one. two. etc.") == ["one", ".", "two", ".", "etc."]
 
 
@@ -60,7 +53,5 @@ def test_real_sentences_come_back(data_dir):
     back = [words(splitter, " ".join(sentence)) == sentence for sentence in dev.sentences]
     assert sum(back) > 0.98 * len(back)
     text = "I live in New York. (Anna's dog isn't here!)"
-    assert words(splitter, text) == [
-        *("I", "live", "in", "New", "York", ".", "(", "Anna", "'s", "dog", "isn't", "here"),
-        *("!", ")"),
-    ]
+    first = ["I", "live", "in", "New", "York", ".", "(", "Anna", "'s", "dog", "isn't", "here"]
+    assert words(splitter, text) == [*first, "!", ")"]

@@ -19,9 +19,6 @@ def test_bpe_from_vocabulary_and_merges_alone(tmp_path):
         (tmp_path / "merges.txt").write_text(f"#version: 0.2\n{line}\n", encoding="utf-8")
         with pytest.raises(InputError, match=f"{tmp_path}: .*do not belong to the vocabulary"):
             load_tokenizer(tmp_path)
-    (tmp_path / "merges.txt").write_bytes(b"\xff")
-    with pytest.raises(InputError, match=r"merges\.txt is not UTF-8 text"):
-        load_tokenizer(tmp_path)
     (tmp_path / "merges.txt").unlink()
     with pytest.raises(InputError, match=r"merges\.txt does not exist"):
         load_tokenizer(tmp_path)
@@ -39,10 +36,8 @@ def pieces(tokenizer, text):
     """The texts of a text's tokens, parts of a character by their names."""
     ids = tokenizer.encode([text])[0].token_ids
     assert tokenizer.decode(ids) == text
-    return [
-        tokenizer.token(i) if "\ufffd" in tokenizer.decode([i]) else tokenizer.decode([i])
-        for i in ids
-    ]
+    decoded = [(tokenizer.decode([i]), tokenizer.token(i)) for i in ids]
+    return [name if "\ufffd" in text else text for text, name in decoded]
 
 
 def test_each_character_is_a_token_and_nothing_is_lost(tmp_path):

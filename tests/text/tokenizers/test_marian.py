@@ -1,12 +1,12 @@
 """Marian's tokenizers; against `transformers`' own in tests/parity/test_marian_tokenizer.py."""
 
-import io
 import json
 
 import numpy as np
 import pytest
 
 from tests.grammar_corpus import make_reviews
+from tests.text.family_tokenizers import sentencepiece_model
 from tfnlp.objectives.batches.special_token_template import SpecialTokenTemplate
 from tfnlp.text import load_tokenizer, train_tokenizer
 from tfnlp.text.tokenizers.marian import MarianTokenizer
@@ -30,17 +30,9 @@ def learned(texts, size):
     """A SentencePiece model of its own trainer, bytes, and its pieces."""
     import sentencepiece
 
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(texts),
-        model_writer=model,
-        vocab_size=size,
-        hard_vocab_limit=False,
-        minloglevel=2,
-        bos_id=-1,
-    )
-    pieces = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
-    return model.getvalue(), [pieces.id_to_piece(i) for i in range(pieces.get_piece_size())]
+    model = sentencepiece_model(texts, size, bos_id=-1)
+    pieces = sentencepiece.SentencePieceProcessor(model_proto=model)
+    return model, [pieces.id_to_piece(i) for i in range(pieces.get_piece_size())]
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +55,8 @@ def folder(pair_of_models, tmp_path):
 def test_one_model_of_both_languages_comes_back(english, tmp_path):
     assert kind_for("marian") == kind_for("pegasus") == "unigram"
     tokenizer, family = train_tokenizer([*english, *KOREAN], "unigram", 300, "marian")
-    assert family == "marian" and [tokenizer.token(i) for i in range(3)] == [
-        "</s>",
-        "<unk>",
-        "<pad>",
-    ]
+    first = [tokenizer.token(i) for i in range(3)]
+    assert (family, first) == ("marian", ["</s>", "<unk>", "<pad>"])
     assert (tokenizer.pad_token_id, tokenizer.unknown_token_id) == (2, 1)
     for model_type in ("marian", "pegasus"):
         (tmp_path / "config.json").write_text(f'{{"model_type": "{model_type}"}}')
@@ -94,19 +83,15 @@ def test_pieces_are_looked_up_among_the_tokens(folder, pair_of_models, english):
     assert "".join(pieces).replace("▁", " ").strip() == english[0]
     ids = [tokens.get(piece, 1) for piece in pieces]
     assert tokenizer.encode([english[0]])[0].token_ids == [*ids, 0]
-    assert (
-        tokenizer.decode([*ids, 0, tokenizer.pad_token_id])
-        == "".join(piece for piece in pieces if piece in tokens).replace("▁", " ").strip()
-    )
+    known = "".join(piece for piece in pieces if piece in tokens)
+    decoded = tokenizer.decode([*ids, 0, tokenizer.pad_token_id])
+    assert decoded == known.replace("▁", " ").strip()
     other = tokenizer.target
     assert other.tokens(KOREAN[0]) != tokenizer.tokens(KOREAN[0])
     assert other.decode(other.encode(KOREAN[:1])[0].token_ids) == KOREAN[0]
     assert other.target.tokens(english[0]) == pieces
     # Of the other language's tokens too, as a model may write any.
-    assert tokenizer.decode([[*other.encode(KOREAN[1:2])[0].token_ids], ids[:0]]) == [
-        KOREAN[1],
-        "",
-    ]
+    assert tokenizer.decode([other.encode(KOREAN[1:2])[0].token_ids, []]) == [KOREAN[1], ""]
 
 
 def test_codes_special_tokens_pairs_and_lengths(folder, pair_of_models):
@@ -154,12 +139,10 @@ def test_broken_folders_are_refused(folder, pair_of_models):
     _, _, tokens = pair_of_models
     with pytest.raises(InputError, match=r"max_length=1 leaves no room"):
         load_tokenizer(folder).encode(["a"], max_length=1)
-    (folder / "vocab.json").write_text(
-        json.dumps({k: v for k, v in tokens.items() if k != "<pad>"})
-    )
+    without = {token: i for token, i in tokens.items() if token != "<pad>"}
+    (folder / "vocab.json").write_text(json.dumps(without))
     with pytest.raises(InputError, match="The vocabulary lacks <pad>"):
         load_tokenizer(folder)
-    (folder / "target.spm").write_bytes(b"no model")
     (folder / "target.spm").unlink()
     with pytest.raises(InputError, match=r"target\.spm does not exist"):
         load_tokenizer(folder)

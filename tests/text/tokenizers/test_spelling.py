@@ -83,5 +83,5 @@ def test_folders_give_the_tokenizer_back(tokenizer, tmp_path):
     text = "Some film, 정말"
     for name, value in tokenizer(text).items():
         np.testing.assert_array_equal(loaded(text)[name], value)
-    with pytest.raises(InputError, match=r"The words begin with a, b in place of .PAD., .UNK."):
+    with pytest.raises(InputError, match="The words begin with a, b"):
         SpellingTokenizer(["a", "b"])

@@ -30,11 +30,6 @@ def test_tokenizer_statistics():
     assert tokenizer_statistics(unigram, ["쀍"]) == (2, 0.5)  # the space before it is known
 
 
-def test_a_family_with_another_kind_of_tokenizer_is_named():
-    with pytest.raises(InputError, match=r"^family=bert has no tokenizer of kind=bpe"):
-        train_tokenizer(HARD_TEXTS, "bpe", 300, "bert")
-
-
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -54,9 +49,8 @@ def test_a_family_without_a_tokenizer_of_its_own_takes_any(model, message, tmp_p
         found = load_tokenizer(tmp_path)
         assert type(found) is type(tokenizer) and found.family == tokenizer.family
         assert ids_of(found, HARD_TEXTS) == ids_of(tokenizer, HARD_TEXTS)
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "roberta"}))
-    with pytest.raises(InputError, match="the family 'roberta' and the tokenizer one for 'xlnet'"):
-        tokenizer.save(tmp_path)
+    with pytest.raises(InputError, match=r"family=bert has no tokenizer of kind=bpe"):
+        train_tokenizer(HARD_TEXTS, "bpe", 300, "bert")
 
 
 @pytest.mark.parametrize(
@@ -92,12 +86,9 @@ def test_a_tokenizer_json_alone_is_enough(family, tmp_path):
 @pytest.mark.parametrize(
     "model, message",
     [
-        ({"type": "WordLevel", "vocab": {"a": 0}}, "a model of the kind WordLevel, which"),
-        ({"type": "BPE"}, "a model of the kind None, which"),
-        (
-            {"type": "Unigram", "vocab": [["a", -1.0], ["</s>", 0.0]]},
-            "xlm-roberta needs </s>, <",
-        ),
+        ({"type": "WordLevel", "vocab": {"a": 0}}, "a model of the kind WordLevel"),
+        ({"type": "BPE"}, "a model of the kind None"),
+        ({"type": "Unigram", "vocab": [["a", -1.0], ["</s>", 0.0]]}, "xlm-roberta needs </s>"),
     ],
 )
 def test_a_tokenizer_json_of_no_family_is_refused(model, message, tmp_path):
@@ -106,19 +97,13 @@ def test_a_tokenizer_json_of_no_family_is_refused(model, message, tmp_path):
         load_tokenizer(tmp_path)
 
 
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[", "]", "e", "##1", "kim"]
-
-
 def test_a_class_that_tfnlp_lacks_is_refused_by_name(tmp_path):
-    (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
-    for name in ("BertJapaneseTokenizer", "RetriBertTokenizer"):
-        (tmp_path / "tokenizer_config.json").write_text(f'{{"tokenizer_class": "{name}"}}')
-        with pytest.raises(InputError, match=name):
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nkim")
+    for file in ("tokenizer_config.json", "config.json"):
+        (tmp_path / file).write_text('{"tokenizer_class": "RetriBertTokenizer"}')
+        with pytest.raises(InputError, match=rf"/{file}: tfnlp has no RetriBertTokenizer"):
             load_tokenizer(tmp_path)
-    (tmp_path / "tokenizer_config.json").unlink()
-    (tmp_path / "config.json").write_text('{"tokenizer_class": "KoBertTokenizer"}')
-    with pytest.raises(InputError, match=r"/config\.json: tfnlp has no KoBertTokenizer"):
-        load_tokenizer(tmp_path)
+        (tmp_path / file).unlink()
     for name in ("BertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend"):
         (tmp_path / "tokenizer_config.json").write_text(f'{{"tokenizer_class": "{name}"}}')
         assert load_tokenizer(tmp_path).tokens("kim") == ["kim"]

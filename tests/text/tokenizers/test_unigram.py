@@ -1,11 +1,10 @@
 """Unigram tokenizers from SentencePiece model files."""
 
 import json
-import pathlib
 
 import pytest
 
-from tests.text.family_tokenizers import HARD_TEXTS, ids_of, saved, theirs_of
+from tests.text.family_tokenizers import HARD_TEXTS, ids_of, saved, sentencepiece_model, theirs_of
 from tfnlp.text import UnigramTokenizer, load_tokenizer, train_tokenizer, train_unigram
 from tfnlp.text.tokenizers.special_tokens import SPECIAL_TOKENS
 from tfnlp.text.tokenizers.unigram import MODEL_FILES, _sentencepiece_bytes, sentencepiece_package
@@ -15,31 +14,21 @@ from tfnlp.utils.errors import InputError
 @pytest.mark.parametrize("family", ["albert", "xlnet", "deberta-v2"])
 def test_sentencepiece_file(family, tmp_path):
     pytest.importorskip("transformers", reason="parity needs .[parity]")
-    spm = pytest.importorskip("sentencepiece")
-    roles = SPECIAL_TOKENS[family].tokens
-    stem = tmp_path / MODEL_FILES[family].removesuffix(".model")
+    roles, path = SPECIAL_TOKENS[family].tokens, tmp_path / MODEL_FILES[family]
     own = ("unk_token", "pad_token", "bos_token", "eos_token")
-    spm.SentencePieceTrainer.train(
-        sentence_iterator=iter([t for t in HARD_TEXTS if t]),
-        model_prefix=str(stem),
-        vocab_size=160,
-        hard_vocab_limit=False,
-        # Where `transformers` takes it to be in each family's file.
-        unk_id=0 if family == "xlnet" else 1,
-        bos_id=2,
-        eos_id=3,
-        unk_piece=roles["unk_token"],
-        pad_id=5 if family == "xlnet" else 0,
-        pad_piece=roles["pad_token"],
-        user_defined_symbols=[t for r, t in roles.items() if r not in own],
-        minloglevel=2,
-    )
+    # Where `transformers` takes them to be in each family's file.
+    unknown, pad = (0, 5) if family == "xlnet" else (1, 0)
+    ids = {"unk_id": unknown, "pad_id": pad, "bos_id": 2, "eos_id": 3}
+    ids |= {"unk_piece": roles["unk_token"], "pad_piece": roles["pad_token"]}
+    further = [token for role, token in roles.items() if role not in own]
+    texts = [text for text in HARD_TEXTS if text]
+    path.write_bytes(sentencepiece_model(texts, 160, **ids, user_defined_symbols=further))
     (tmp_path / "config.json").write_text(json.dumps({"model_type": family}))
     theirs = theirs_of(tmp_path, family)
     tokenizer = load_tokenizer(tmp_path)
     assert tokenizer.character_map
     assert ids_of(tokenizer, HARD_TEXTS) == theirs(HARD_TEXTS)["input_ids"]
-    pathlib.Path(f"{stem}.model").write_bytes(b"\xff" * 40)
+    path.write_bytes(b"\xff" * 40)
     with pytest.raises(InputError, match="no SentencePiece unigram model"):
         load_tokenizer(tmp_path)
 
@@ -80,9 +69,8 @@ def test_bad_sizes_and_pieces_are_named():
 )
 def test_a_setting_of_sentencepiece_that_changes_pieces_is_named(settings, name, value, tmp_path):
     pieces = dict.fromkeys([*SPECIAL_TOKENS["albert"].tokens.values(), "▁a"])
-    content = _sentencepiece_bytes(
-        [(p, 0.0) for p in pieces], SPECIAL_TOKENS["albert"].tokens, b""
-    )
+    pieces = [(piece, 0.0) for piece in pieces]
+    content = _sentencepiece_bytes(pieces, SPECIAL_TOKENS["albert"].tokens, b"")
     model = sentencepiece_package().sentencepiece_model_pb2.ModelProto.FromString(content)
     setattr(getattr(model, settings), name, value)
     (tmp_path / "spiece.model").write_bytes(model.SerializeToString())

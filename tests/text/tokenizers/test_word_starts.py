@@ -58,18 +58,3 @@ def test_white_space_and_what_follows_are_one_word():
     np.testing.assert_array_equal(starts(np.array(ids)), np.array(expected, bool))
     # A row knows nothing of the one before it, which ends in white space here.
     np.testing.assert_array_equal(starts(np.array([[0, 1], [1, 0]])), [[0, 1], [1, 0]])
-
-
-def test_words_end_at_line_breaks():
-    text = "\n".join(CORPUS * 3)
-    tokenizer = trained("byte-level BPE", LEARNED)
-    masking = Masking.from_tokenizer(tokenizer, share=1.0, whole_words=True)
-    (encoding,) = tokenizer.encode([text])
-    words, room = masking._words(
-        np.array([encoding.token_ids]),
-        np.array([[0, *[1] * (len(encoding.token_ids) - 2), 0]], bool),
-    )
-    inside = zip(words[0][1:-1], encoding.token_ids[1:-1], strict=True)
-    parts = [[i for _, i in part] for _, part in itertools.groupby(inside, lambda pair: pair[0])]
-    assert [tokenizer.decode(part).strip() for part in parts] == text.split()
-    assert (room > 0).sum() == len(text.split())

@@ -63,23 +63,17 @@ def test_the_best_epoch_on_dev_is_reported_and_further_sets_select_nothing(
     assert [m["val_accuracy"] for m in run.metrics()] == [0.5, 0.9, 0.4]
     assert [m["val_web/accuracy"] for m in run.metrics()] == [0.1, 0.2, 0.3]
     assert all(m["val_web/loss"] > 0 for m in run.metrics())
-    by_epoch = [logits for _, logits in task.calls[:6:2]]
+    first, best, last = (logits for _, logits in task.calls[:6:2])
     reported, web, test = (logits for _, logits in task.calls[6:])
-    np.testing.assert_allclose(reported, by_epoch[1], atol=1e-5)
+    np.testing.assert_allclose(reported, best, atol=1e-5)
     np.testing.assert_allclose(web, task.calls[3][1], atol=1e-5)
-    for other in (by_epoch[0], by_epoch[2]):
-        assert np.abs(reported - other).max() > 0.01
+    assert min(np.abs(reported - other).max() for other in (first, last)) > 0.01
     assert figures["dev_accuracy"] == pytest.approx(reported.mean())
     assert figures["test_accuracy"] == pytest.approx(test.mean())
     assert figures["dev_web/accuracy"] == pytest.approx(web.mean())
-    card = (run.path / "README.md").read_text()
-    assert f"| dev web/accuracy | {figures['dev_web/accuracy']:.4f} |" in card
-    best, last = load_model(run.best, "classifier", 2), model
-    assert figures["parameters"] == best.count_params()
-    inputs = {"token_ids": [[2, 6, 3]], "segment_ids": [[0] * 3], "padding_mask": [[1] * 3]}
-    inputs = {key: np.array(value) for key, value in inputs.items()}
-    shares = [np.abs(np.asarray(m(inputs)["logits"])) for m in (best, last)]
-    assert np.abs(shares[0] - shares[1]).max() > 0.01
+    saved = load_model(run.best, "classifier", 2)
+    assert figures["parameters"] == saved.count_params()
+    np.testing.assert_allclose(saved(tokenizer(DEV.texts))["logits"], best, atol=1e-5)
 
 
 def test_other_examples_or_another_model_are_noticed_on_resuming(
@@ -90,20 +84,16 @@ def test_other_examples_or_another_model_are_noticed_on_resuming(
 
     def start(model_config=one_layer, train=TRAIN, dev=DEV, labels=("bad", "good"), decision=None):
         task = Classification(list(labels), decision=decision)
-        model = build_model(model_config, "classifier", 2)
+        model, data = build_model(model_config, "classifier", 2), Splits(train, dev, 16)
         run = RunFolder(tmp_path / "run", flags)
-        return FineTuning(
-            task, model, tokenizer, Splits(train, dev, 16), config=config, run=run
-        ).run_all()
+        return FineTuning(task, model, tokenizer, data, config=config, run=run).run_all()
 
     figures = start()
     assert start() == figures
     relabelled = dataclasses.replace(TRAIN, labels=[0, *TRAIN.labels[1:]])
-    fewer = Examples(TRAIN.texts[:3], labels=TRAIN.labels[:3])
     retold = dataclasses.replace(DEV, texts=["not fine", "the film is fine", "X"])
     for changed, what in [
         ({"train": relabelled}, r"train \(train\.tsv\)"),
-        ({"train": fewer}, r"train \(train\.tsv\)"),
         ({"labels": ("good", "bad")}, r"train \(train\.tsv\)"),
         ({"dev": retold}, r"dev \(dev\.tsv\)"),
         ({"model_config": dataclasses.replace(one_layer, activation="relu")}, "model"),
@@ -112,18 +102,6 @@ def test_other_examples_or_another_model_are_noticed_on_resuming(
             start(**changed)
     with pytest.raises(InputError, match="was trained without settings of the task"):
         start(decision=Decision(threshold=0.6))
-
-
-def test_a_rate_that_breaks_the_weights_ends_in_one_sentence(one_layer, tokenizer, tmp_path):
-    task = Classification(["bad", "good"])
-    model = build_model(one_layer, "classifier", 2)
-    config = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e30, warmup_share=0.0)
-    run = RunFolder(tmp_path / "run", {})
-    with pytest.raises(InputError, match="lower learning_rate"):
-        FineTuning(
-            task, model, tokenizer, Splits(TRAIN, DEV, 16), config=config, run=run
-        ).run_all()
-    assert not run.best.exists() and run.metrics() == []
 
 
 @pytest.mark.parametrize("distilled", [False, True])
@@ -159,20 +137,17 @@ def test_numbers_begin_at_the_training_mean(
 
 
 def test_examples_of_one_label_alone_are_refused():
-    words = Classification(["bad", "good"]), Tagging(["O", "B-x"])
-    alike = Examples(["a fine film", "fine"], labels=[1, 1])
-    tagged = TaggedSentences([["a", "film"], ["fine"]], [["O", "O"], ["O"]])
-    scores = ScoredExamples(["a", "b"], None, [0.5, 0.5])
-    for task, train, label in zip(
-        (*words, Regression()), (alike, tagged, scores), ("'good'", "'O'", "0.5"), strict=True
+    words, tags = Classification(["bad", "good"]), Tagging(["O", "B-x"])
+    for task, train, label in (
+        (words, Examples(["a fine film", "fine"], labels=[1, 1]), "'good'"),
+        (tags, TaggedSentences([["a", "film"], ["fine"]], [["O", "O"], ["O"]]), "'O'"),
+        (Regression(), ScoredExamples(["a", "b"], None, [0.5, 0.5]), "0.5"),
     ):
-        with pytest.raises(
-            InputError, match=f"All examples of `train` have the label {label}, so"
-        ):
+        with pytest.raises(InputError, match=f"`train` have the label {label}"):
             FineTuning(task, None, None, Splits(train, DEV, 16), config=None, run=None).run_all()
     choices = Choices(["a", "b"], [["c", "d"], ["e", "f"]], [0, 0])
     varied = TaggedSentences([["a", "b"]], [["O", "B-x"]])
-    for task, train in zip((*words, MultipleChoice()), (TRAIN, varied, choices), strict=True):
+    for task, train in ((words, TRAIN), (tags, varied), (MultipleChoice(), choices)):
         check_varied(task, train)
 
 

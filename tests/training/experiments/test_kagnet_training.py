@@ -7,31 +7,14 @@ from tfnlp.checkpoints import save_model
 from tfnlp.knowledge import KnowledgeGraph, SchemaGraphs, concept_vectors
 from tfnlp.models import KagNetConfig, build_model
 from tfnlp.tasks.multiple_choice import Choices
-from tfnlp.training import (
-    ChoiceReader,
-    look_at_paths,
-    path_figures,
-    predict,
-    train_kagnet,
-)
+from tfnlp.training import ChoiceReader, look_at_paths, path_figures, predict, train_kagnet
 
 BIRDS, FISH = ("robin", "wren", "owl", "crow"), ("trout", "carp", "cod", "eel")
 TRIPLES = [(name, "is_a", "bird") for name in BIRDS] + [(name, "is_a", "fish") for name in FISH]
 TRIPLES += [("bird", "can", "fly"), ("fish", "can", "swim")]
-CONFIG = KagNetConfig(
-    max_edges=2,
-    max_pairs=2,
-    max_paths=1,
-    concept_dim=8,
-    relation_dim=4,
-    graph_dim=8,
-    path_dim=8,
-    pair_dim=8,
-    dropout=0.0,
-    epochs=8,
-    batch_size=3,
-    learning_rate=0.03,
-)
+SIZES = {"concept_dim": 8, "relation_dim": 4, "graph_dim": 8, "path_dim": 8, "pair_dim": 8}
+MOST = {"max_edges": 2, "max_pairs": 2, "max_paths": 1}
+CONFIG = KagNetConfig(**SIZES, **MOST, dropout=0.0, epochs=8, batch_size=3, learning_rate=0.03)
 
 
 def choices(names):
@@ -52,11 +35,8 @@ def test_paths_decide_where_texts_do_not(reader):
     splits = {"train": choices([*BIRDS[:3], *FISH[:3]] * 2), "dev": choices([BIRDS[3], FISH[3]])}
     splits["test"] = splits["dev"]
     graphs = {name: reader.find_graphs(split) for name, split in splits.items()}
-    assert path_figures(graphs["dev"]) == {
-        "pairs": 4,
-        "linked_pairs": 2,
-        "texts_without_path": 0.5,
-    }
+    due = {"pairs": 4, "linked_pairs": 2, "texts_without_path": 0.5}
+    assert path_figures(graphs["dev"]) == due
     inputs = {name: reader.inputs(splits[name], graphs[name]) for name in splits}
     # Every name is unknown to the chooser, whose vectors are the same for all.
     assert inputs["train"]["text"].shape == (12, 2, 32)

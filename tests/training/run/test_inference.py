@@ -1,15 +1,11 @@
 """Texts to predictions, as docs/python.md has it."""
 
 import dataclasses
-import pathlib
-import re
-import warnings
 
 import keras
 import numpy as np
 import pytest
 
-from tfnlp.checkpoints import save_model
 from tfnlp.models import build_model
 from tfnlp.tasks import Tagging
 from tfnlp.text import Encodings, LengthBatches
@@ -18,39 +14,7 @@ from tfnlp.training import predict
 from tfnlp.training.run.inference import evaluator, predictor
 from tfnlp.utils.errors import InputError
 
-PAGE = pathlib.Path(__file__).parents[3] / "docs" / "python.md"
 TEXTS = ["a fine film", "정말 지루하다 !", "the plot is not dull , a fine film ."]
-
-
-def test_the_page_on_python(tiny_config, tokenizer, tmp_path, monkeypatch):
-    section = PAGE.read_text(encoding="utf-8").split("## From Python")[1].split("\n## ")[0]
-    whole, _, by_hand, fitted = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-    model = build_model(tiny_config, "classifier", 3)
-    save_model(model, tmp_path / "runs/teacher/best", tokenizer=tokenizer)
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    exec(whole, names)
-    logits = names["logits"]
-    assert logits.shape == (2, 3)
-    # Each text alone, without padding, by the model that was saved.
-    for text, found in zip(["a fine film", "지루한 영화"], logits, strict=True):
-        (encoding,) = tokenizer.encode([text])
-        ids = np.array([encoding.token_ids])
-        ones = np.ones_like(ids)
-        inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": ones}
-        np.testing.assert_allclose(found, model(inputs)["logits"][0], atol=1e-5)
-    loaded, before = names["model"], [np.asarray(w) for w in names["model"].weights]
-    names["model"] = lambda inputs: names.setdefault("given", inputs) and {"logits": None}
-    exec(by_hand, names)
-    assert names["given"]["padding_mask"].tolist() == [[1, 1, 1, 1, 1], [1, 1, 1, 1, 0]]
-    assert names["texts"] == ["a fine film", "영화"]
-    names["model"] = loaded
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # of weights without gradients
-        exec(fitted, names)
-    history = loaded.history.history
-    assert history.keys() == {"accuracy", "loss"} and len(history["loss"]) == 3
-    assert any(np.abs(a - b).max() > 1e-6 for a, b in zip(before, loaded.weights, strict=True))
 
 
 def test_outputs_for_each_token_and_texts_beyond_the_positions(tiny_config, tokenizer, caplog):
@@ -92,20 +56,6 @@ def test_outputs_of_each_layer_are_those_of_each_text_alone(tiny_config, tokeniz
     assert predict(model, tokenizer, [], outputs=outputs) == {output: [] for output in outputs}
 
 
-def test_every_head_gives_its_outputs_without_padding(tiny_config, tokenizer):
-    config = dataclasses.replace(tiny_config, num_layers=1)
-    for head, output, shape in (
-        ("discriminator", "logits", ()),
-        ("answerer", "end_logits", ()),
-        ("masked_lm", "logits", (28,)),
-    ):
-        model = build_model(config, head)
-        found = predict(model, tokenizer, TEXTS, outputs=(output,))[output]
-        assert [row.shape for row in found] == [(length, *shape) for length in (5, 6, 12)]
-        for row, text in zip(found, TEXTS, strict=True):
-            np.testing.assert_allclose(row, model(tokenizer([text]))[output][0], atol=1e-5)
-
-
 def test_outputs_of_the_texts_to_choose_from(tiny_config, tokenizer):
     model = build_model(tiny_config, "chooser", hidden_states=True)
     encodings = Encodings.from_list(
@@ -121,19 +71,6 @@ def test_outputs_of_the_texts_to_choose_from(tiny_config, tokenizer):
             np.testing.assert_allclose(found[output][i], alone[output], atol=1e-5)
         for a, b in zip(found["hidden_states"][i], alone["hidden_states"], strict=True):
             np.testing.assert_allclose(a, b, atol=1e-5)
-
-
-def test_a_model_is_traced_once_for_all_shapes(tiny_config, tokenizer):
-    model = build_model(dataclasses.replace(tiny_config, num_layers=1), "chooser")
-    traced, call = [], model.call
-    model.call = lambda *args, **kwargs: traced.append(1) or call(*args, **kwargs)
-    run = predictor(model)
-    for words, choices, texts in ((1, 2, 2), (5, 2, 6), (9, 3, 3), (2, 4, 8)):
-        encodings = Encodings.from_list(tokenizer.encode(["film " * words] * texts * choices))
-        encodings = dataclasses.replace(encodings, choices=choices)
-        logits = run(LengthBatches(encodings, 32, pad_token_id=0))["logits"]
-        assert [row.shape for row in logits] == [(choices,)] * texts
-    assert len(traced) == 1
 
 
 def test_the_loss_on_dev_is_the_mean_over_the_tokens_of_all_batches():

@@ -15,7 +15,6 @@ from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizers.tokenizer import Encoding
 from tfnlp.training import FineTuner, RunFolder, TrainingConfig, compile_model, fit
 from tfnlp.training.run.inference import predict_batches
-from tfnlp.utils.errors import InputError
 
 CONFIG = TrainingConfig(epochs=3, batch_size=4, learning_rate=1e-3, checkpoint_steps=2)
 
@@ -139,15 +138,3 @@ def test_trains_in_a_thread_and_without_dev_to_the_same_weights(whole, tmp_path,
     # Without dev the last epoch is the best.
     assert_same_weights(load_model(run.best, "classifier").weights, model.weights)
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == handlers
-
-
-def test_a_folder_of_another_run_or_of_other_files_is_refused(tmp_path):
-    run = RunFolder(tmp_path / "run", {"seed": 0, "epochs": 3})
-    assert not run.path.exists()
-    run.start()
-    with pytest.raises(InputError, match=r"another run: there `epochs` is 3, here 4"):
-        RunFolder(tmp_path / "run", {"seed": 0, "epochs": 4})
-    (tmp_path / "file.txt").write_text("mine")
-    RunFolder(tmp_path / "run", {"seed": 0, "epochs": 3})
-    with pytest.raises(InputError, match="is not a run's folder"):
-        RunFolder(tmp_path, {})

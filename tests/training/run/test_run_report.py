@@ -2,12 +2,9 @@
 
 import json
 import math
-import sys
 
 import keras
-import tensorflow as tf
 
-import tfnlp
 from tfnlp.training import RunFolder
 from tfnlp.training.run.run_report import TaskFacts, write_report
 from tfnlp.utils.files import json_text, write_json
@@ -33,41 +30,27 @@ def test_the_card_tells_the_model_that_was_trained(tmp_path):
     run = RunFolder(tmp_path / "run", flags)
     sizes = {"hidden_size": 8, "num_hidden_layers": 6, "num_attention_heads": 2}
     write_json(run.best / "config.json", {"model_type": "bert", **sizes})
-    run.log({"epoch": 1, "loss": 0.5, "val_accuracy": 0.5})
-    run.log({"epoch": 2, "loss": 0.5, "val_accuracy": 0.5})
-    records = [m | {"time": 0.0, "seconds": 1000.4} for m in run.metrics()]
-    run._write_metrics(records)
+    epochs = [{"epoch": n, "loss": 0.5, "val_accuracy": 0.5} for n in (1, 2)]
+    run._write_metrics([m | {"time": 0.0, "seconds": 1000.4} for m in epochs])
     scores = {"parameters": 1234, "dev_accuracy": 0.75, "dev_only_answer": "O"}
     figures = scores | {"dev_baseline_accuracy": 0.5}
     write_report(run, figures, facts=TaskFacts(examples={"train": 12345, "dev": 6}))
     card = (run.path / "README.md").read_text()
-    model, made_with = card.split("## Model")[1].split("## Made with")
-    model, trained = model.split("## Trained")
     for line in (
-        "train examples | 12,345",
-        "dev examples | 6",
-        "seconds of training | 2,001",
-        "end of training | 1970-01-01 00:00 UTC",
-        f"tfnlp | {tfnlp.__version__}",
-        f"keras | {keras.__version__}",
-        f"tensorflow | {tf.__version__}",
-        f"python | {sys.version.split()[0]}",
+        *("parameters | 1,234", "dev accuracy | 0.7500 | 0.5000", "dev only answer | O | "),
+        *("family | bert", "num_layers | 6", "hidden_dim | 8", "max_length | 512"),
+        *("train examples | 12,345", "dev examples | 6", "seconds of training | 2,001"),
+        *("end of training | 1970-01-01 00:00 UTC", f"keras | {keras.__version__}"),
     ):
-        assert f"\n| {line} |\n" in trained
-    assert "\n| dev accuracy | 0.7500 | 0.5000 |\n" in card
-    assert "\n| dev only answer | O |  |\n" in card and "baseline accuracy" not in card
+        assert f"\n| {line} |\n" in card
+    assert "baseline accuracy" not in card
     plot = "\n![Loss and score by epoch](curves.png)\n"
-    assert (run.best / "README.md").read_text() == card.replace(f"{plot}\n", "\n", 1)
-    assert plot in card
+    assert (run.best / "README.md").read_text() == card.replace(f"{plot}\n", "\n", 1) != card
     page = (run.path / "report.html").read_text(encoding="utf-8")
     assert "default-src 'none'" in page and page.count("<svg") == 1
     assert '<tr><th scope="row">dev accuracy</th><td>0.7500</td><td>0.5000</td></tr>' in page
     assert '<tr><th scope="row">2</th><td>0.5</td><td>0.5</td></tr>' in page  # of an epoch
-    assert '<tr><th scope="row">hidden_dim</th><td>8</td></tr>' in page
-    for line in ("family | bert", "num_layers | 6", "hidden_dim | 8", "max_length | 512"):
-        assert f"\n| {line} |\n" in model
-    assert "| parameters | 1,234 |" in card
-    lines = [line for line in made_with.splitlines() if line.startswith("| ")]
+    lines = card.split("## Made with")[1].strip().splitlines()
     assert lines == ["| flag | value |", "| --- | --- |", "| max_length | 16 |", "| epochs | 3 |"]
 
 

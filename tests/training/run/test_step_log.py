@@ -82,13 +82,8 @@ def test_lines_are_means_over_their_steps_also_of_a_killed_run(tmp_path):
     assert b"steps/gradient_norm" in events
 
 
-def test_without_log_steps_nothing_is_counted(tmp_path):
-    lines, run = train(tmp_path / "run", 0)
-    assert lines == [] and len(run.metrics()) == 3
-
-
 @pytest.mark.parametrize("parts", [1, 2])
-def test_a_mean_of_tokens_is_weighted_by_their_number(parts, tmp_path):
+def test_a_mean_of_tokens_is_weighted_by_their_number(parts):
     """Two batches of 2 texts with unlike numbers of tags; the rate is 0."""
     inputs = {key: keras.Input((None,), dtype="int32", name=key) for key in ("token_ids",)}
     logits = keras.layers.Embedding(9, 3)(inputs["token_ids"])
@@ -111,14 +106,8 @@ def test_a_mean_of_tokens_is_weighted_by_their_number(parts, tmp_path):
 def test_products_are_those_of_the_blocks_and_of_the_vocabulary(tiny_config):
     inputs = {"token_ids": np.zeros((2, 5)), "padding_mask": np.eye(2, 5)}
     batch, length, width, inner = 2, 5, 32, 64
-    albert = AlbertConfig(
-        vocabulary_size=29,
-        embedding_dim=16,
-        num_layers=3,
-        num_heads=4,
-        hidden_dim=width,
-        intermediate_dim=inner,
-    )
+    sizes = {"num_layers": 3, "num_heads": 4, "hidden_dim": width, "intermediate_dim": inner}
+    albert = AlbertConfig(vocabulary_size=29, embedding_dim=16, **sizes)
     for config, embedding in ((tiny_config, width), (albert, 16)):
         model = build_model(config, "masked_lm")
         rows = model.get_layer("embeddings").token_table.shape[0]

@@ -18,7 +18,7 @@ def test_steps_in_parts_are_those_of_whole_batches():
     """Of losses of tokens, of pairs of tokens and of texts together."""
 
     def trained(parts):
-        return runs.train(ONE, "tagging", lambda: runs.distiller("tagging"), SIZES, parts)
+        return runs.train(ONE, runs.dataset("tagging", SIZES), runs.distiller, parts)
 
     (whole, moved, norm, logs), (parts, _, other_norm, other_logs) = trained(1), trained(4)
     assert runs.largest_difference(whole, parts) <= 1e-6
@@ -38,7 +38,7 @@ def test_the_loss_of_the_whole_batch_is_watched():
         made.append(Watched(runs.text_model(task), task))
         return made[0]
 
-    *_, logs = runs.train(ONE, "tagging", make, [7], parts=4)
+    *_, logs = runs.train(ONE, runs.dataset("tagging", [7]), make, parts=4)
     assert float(made[0].last_step[1]) == pytest.approx(logs["loss"], rel=1e-5)
 
 

@@ -1,7 +1,6 @@
 """Blocks that are traced once compute what each traced by itself does."""
 
 import contextlib
-import dataclasses
 import gc
 import inspect
 
@@ -101,17 +100,3 @@ def test_blocks_are_as_before_after_each_training(traced):
     clone = keras.models.clone_model(model)
     clone.set_weights(model.get_weights())
     np.testing.assert_allclose(clone(inputs)["logits"], model(inputs)["logits"], rtol=1e-6)
-
-
-def test_xla_traces_blocks_by_themselves_and_computes_the_same_steps(traced):
-    """In parts and recomputed, of which XLA compiles the loop."""
-    weights = []
-    parts = {"xla": True, "accumulation_steps": 2, "gradient_checkpointing": True}
-    for options in ({}, parts):
-        traced.clear()
-        model = small_model("bert", dropout=0.0, attention_dropout=0.0)
-        fitted(model, dataclasses.replace(CONFIG, fixed_length=True, **options))()
-        weights.append(model.get_weights())
-    assert {*traced} == {"encoder_0", "encoder_1"}
-    for a, b in zip(*weights, strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-5)
