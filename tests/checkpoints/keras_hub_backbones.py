@@ -8,13 +8,8 @@ import numpy as np
 from tests.parity.compare import near
 
 V, LENGTH = 30, 12
-SIZES = {
-    "vocabulary_size": V,
-    "num_layers": 2,
-    "num_heads": 2,
-    "hidden_dim": 16,
-    "intermediate_dim": 24,
-}
+SIZES = {"vocabulary_size": V, "num_layers": 2, "num_heads": 2, "hidden_dim": 16}
+SIZES |= {"intermediate_dim": 24}
 PLACES = SIZES | {"max_sequence_length": LENGTH + 4}
 ELECTRA = {k: v for k, v in PLACES.items() if k != "vocabulary_size"} | {"vocab_size": V}
 # The stem of keras-hub's class, and the arguments of its backbone.

@@ -9,38 +9,27 @@ from tfnlp.checkpoints import load_model, read_config, save_model
 from tfnlp.models import build_model
 from tfnlp.utils.errors import InputError
 
+LABELS = {"0": "a", "1": "b", "2": "c"}
+
 
 @pytest.mark.parametrize(
-    ("fields", "message"),
+    ("fields", "word"),
     [
-        ({"model_type": "gpt9"}, r"config\.json: model_type=gpt9 is unknown .*; use one of bert"),
-        ({"hidden_act": "mish"}, "hidden_act=mish is unknown.*; use one of gelu"),
-        ({"position_embedding_type": "relative_key"}, "only 'absolute' is"),
-        ({"num_attention_heads": 0}, "num_heads=0 must be at least 1"),
+        ({"model_type": "gpt9"}, "model_type=gpt9"),
+        ({"hidden_act": "mish"}, "hidden_act=mish"),
+        ({"position_embedding_type": "relative_key"}, "'absolute'"),
+        ({"num_attention_heads": 0}, "num_heads=0"),
+        ({"id2label": LABELS}, "3 classes"),
+        ({"id2label": ["a", "b"]}, "id2label"),
+        ({"id2label": {"0": "a", "1": "a"}}, "twice"),
+        ({"problem_type": "multi_label_classification"}, "several labels"),
     ],
 )
-def test_configs_of_other_models_are_named(fields, message, saved):
+def test_configs_of_other_models_and_labels_are_named(fields, word, saved):
     path = saved / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | fields))
-    with pytest.raises(InputError, match=message):
-        load_model(saved)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"id2label": {"0": "a", "1": "b", "2": "c"}}, "3 classes, and the head has 2"),
-        ({"id2label": ["a", "b"]}, "id2label must name each class by its number"),
-        ({"id2label": {"0": "a", "1": "a"}}, "id2label has a name twice"),
-        ({"problem_type": "multi_label_classification"}, "several labels a text"),
-    ],
-)
-def test_labels_that_do_not_fit_the_head_are_refused(fields, message, one_layer, tmp_path):
-    save_model(build_model(one_layer, "classifier", 2), tmp_path, ["bad", "good"])
-    path = tmp_path / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
-    with pytest.raises(InputError, match=rf"config\.json: .*{message}"):
-        load_model(tmp_path, "classifier")
+    with pytest.raises(InputError, match=rf"config\.json.*{word}"):
+        load_model(saved, "classifier")
 
 
 def test_one_label_a_text_starts_a_new_head_on_several(one_layer, tmp_path):
@@ -55,13 +44,14 @@ def test_one_label_a_text_starts_a_new_head_on_several(one_layer, tmp_path):
         assert np.array_equal(last, several.get_layer("classifier").kernel) == is_kept
 
 
-def test_missing_and_broken_configs_are_named(saved, tmp_path):
-    (saved / "config.json").write_text("{")
-    with pytest.raises(InputError, match="line 1: not valid JSON"):
-        load_model(saved)
+def test_missing_and_broken_configs_are_named(saved):
+    for content in ("{", "[" * 100_000):
+        (saved / "config.json").write_text(content)
+        with pytest.raises(InputError, match="not valid JSON"):
+            load_model(saved)
     (saved / "config.json").unlink()
     with pytest.raises(InputError, match=r"config\.json is missing"):
-        load_model(tmp_path)
+        load_model(saved)
 
 
 @pytest.mark.parametrize("distance", [-1, 0])

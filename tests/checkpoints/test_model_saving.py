@@ -22,13 +22,6 @@ def test_round_trip_gives_the_same_weights(saved):
     assert read_labels(saved) == ["LABEL_0", "LABEL_1"]
 
 
-def test_encoder_alone_is_saved_without_prefix(tmp_path, tiny_config):
-    save_model(build_model(tiny_config), tmp_path)
-    assert "embeddings.word_embeddings.weight" in tensors_of(tmp_path)
-    with pytest.raises(InputError, match="has no classifier head"):
-        load_model(tmp_path, "classifier")
-
-
 def test_a_full_disk_leaves_the_old_file_whole(saved, monkeypatch):
     before = (saved / "model.safetensors").read_bytes()
 

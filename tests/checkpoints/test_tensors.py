@@ -44,12 +44,12 @@ def test_broken_files_are_named(change, saved):
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        ("adapter_config.json", "of an adapter"),
-        ("bert_model.ckpt.index", "TensorFlow 1 checkpoint"),
-        ("model.onnx", "an ONNX file"),
-        ("flax_model.msgpack", "Flax's weights"),
-        ("pytorch_model.bin", "not safetensors.*convert it"),
-        ("notes.txt", "has no model.safetensors"),
+        ("adapter_config.json", "adapter"),
+        ("bert_model.ckpt.index", "TensorFlow 1"),
+        ("model.onnx", "ONNX"),
+        ("flax_model.msgpack", "Flax"),
+        ("pytorch_model.bin", "convert it"),
+        ("notes.txt", "has no"),
     ],
 )
 def test_a_folder_without_weights_is_said_to_be_what_it_is(saved, file, said):
@@ -82,9 +82,3 @@ def test_an_index_without_files_of_the_folder_is_refused(saved, index):
     (saved / "model.safetensors.index.json").write_text(index)
     with pytest.raises(InputError, match="weight_map must map"):
         TensorReader(saved)
-
-
-def test_nested_too_deeply_is_not_json(saved):
-    (saved / "config.json").write_text("[" * 100_000)
-    with pytest.raises(InputError, match="not valid JSON"):
-        load_model(saved)

@@ -30,13 +30,10 @@ def test_loads_without_prefix_with_old_norm_names_and_buffers(saved, random_inpu
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda t: t.pop(QUERY), f"lacks the tensor {QUERY}"),
-        (
-            lambda t: t.update({QUERY: t[QUERY][:, :3].copy()}),
-            r"shape \(32, 3\), but .*\(32, 32\)",
-        ),
-        (lambda t: t.pop("classifier.bias"), r"head without the tensor classifier\.bias"),
-        (lambda t: t.update({"bert.odd": t[QUERY]}), r"1 tensors .* such as bert\.odd"),
+        (lambda t: t.pop(QUERY), f"lacks .*{QUERY}"),
+        (lambda t: t.update({QUERY: t[QUERY][:, :3].copy()}), r"\(32, 3\)"),
+        (lambda t: t.pop("classifier.bias"), r"classifier\.bias"),
+        (lambda t: t.update({"bert.odd": t[QUERY]}), r"bert\.odd"),
     ],
 )
 def test_wrong_tensors_are_named(change, message, saved):

@@ -14,6 +14,7 @@ from tfnlp.configs import (
     BertConfig,
     DebertaV2Config,
     ElectraConfig,
+    Gpt2Config,
     GptConfig,
     ModernBertConfig,
     RecurrentConfig,
@@ -37,63 +38,46 @@ def test_configs_come_back_from_json():
 
 
 @pytest.mark.parametrize(
-    ("config", "head", "message"),
+    ("config", "head", "word"),
     [
-        (BertConfig, "parser", "head='parser' does not fit the family 'bert'; use one of masked"),
-        (GptConfig, "masked_lm", "head='masked_lm' does not fit the family 'gpt'; use one of ca"),
-        (RecurrentConfig, "discriminator", "does not fit the family 'recurrent'"),
-        (TransformerConfig, "tagger", "'transformer'; use one of sequence_to_sequence.$"),
-        (RobertaConfig, "pretraining", "head='pretraining' does not fit the family 'roberta'"),
-        (BertConfig, "tagger", "num_classes=None must be at least 1 for head='tagger'"),
+        (BertConfig, "parser", "'parser'"),
+        (GptConfig, "masked_lm", "'gpt'"),
+        (TransformerConfig, "tagger", "sequence_to_sequence"),
+        (RobertaConfig, "pretraining", "'pretraining'"),
+        (BertConfig, "tagger", "num_classes=None"),
     ],
 )
-def test_heads_that_a_family_cannot_have_are_refused(config, head, message):
-    with pytest.raises(InputError, match=message):
+def test_heads_that_a_family_cannot_have_are_refused(config, head, word):
+    with pytest.raises(InputError, match=word):
         check_head(config(), head)
 
 
+WITHOUT_TIE = {"enhanced_mask_decoder": True, "tie_embeddings": False}
+
+
 @pytest.mark.parametrize(
-    ("config", "fields", "message"),
+    ("config", "fields", "word"),
     [
-        (BertConfig, {"num_heads": 5}, "num_heads=5 does not divide hidden_dim=768"),
-        (BertConfig, {"head_dim": 0}, "head_dim=0 must be None, or in families with BERT's"),
-        (XLNetConfig, {"head_dim": 64}, "head_dim=64 must be None, or in families with BERT's"),
-        (AlbertConfig, {"num_groups": 5}, "num_groups=5 does not divide num_layers=12"),
-        (
-            DebertaV2Config,
-            {"enhanced_mask_decoder": True, "tie_embeddings": False},
-            "enhanced_mask_decoder=True needs tie_embeddings=True",
-        ),
-        (ModernBertConfig, {"classifier_pooling": "max"}, "classifier_pooling='max' must be one"),
-        (ModernBertConfig, {"hidden_dim": 36}, "num_heads=12 must divide hidden_dim=36 into even"),
-        (ModernBertConfig, {"local_attention": 1}, "local_attention=1 must be at least 2"),
-        (TransformerXLConfig, {"memory_length": None}, "same_length needs a memory_length"),
-        (TransformerConfig, {"num_decoder_heads": 3}, "num_decoder_heads=3 does not divide"),
-        (
-            TransformerConfig,
-            {"target_vocabulary_size": 15},
-            "target_vocabulary_size=15 needs share_embeddings=False",
-        ),
-        (RecurrentConfig, {"cell": "elman"}, "cell=elman is unknown; use one of rnn, lstm, gru"),
-        (
-            RecurrentConfig,
-            {"hidden_dim": 15, "bidirectional": True},
-            "hidden_dim=15 must be even with bidirectional=True",
-        ),
-        (
-            RecurrentTranslatorConfig,
-            {"attention": "luong"},
-            "attention=luong is unknown; use one of dot, general",
-        ),
-        (
-            RecurrentTranslatorConfig,
-            {"reverse_source": True},
-            "reverse_source=True has no effect with bidirectional",
-        ),
+        (BertConfig, {"num_heads": 5}, "num_heads=5"),
+        (BertConfig, {"head_dim": 0}, "head_dim=0"),
+        (XLNetConfig, {"head_dim": 64}, "head_dim=64"),
+        (Gpt2Config, {"head_dim": 8}, "head_dim=8"),
+        (AlbertConfig, {"num_groups": 5}, "num_groups=5"),
+        (DebertaV2Config, WITHOUT_TIE, "tie_embeddings=True"),
+        (ModernBertConfig, {"classifier_pooling": "max"}, "classifier_pooling='max'"),
+        (ModernBertConfig, {"hidden_dim": 36}, "hidden_dim=36"),
+        (ModernBertConfig, {"local_attention": 1}, "local_attention=1"),
+        (TransformerXLConfig, {"memory_length": None}, "memory_length"),
+        (TransformerConfig, {"num_decoder_heads": 3}, "num_decoder_heads=3"),
+        (TransformerConfig, {"target_vocabulary_size": 15}, "target_vocabulary_size=15"),
+        (RecurrentConfig, {"cell": "elman"}, "cell=elman"),
+        (RecurrentConfig, {"hidden_dim": 15, "bidirectional": True}, "hidden_dim=15"),
+        (RecurrentTranslatorConfig, {"attention": "luong"}, "attention=luong"),
+        (RecurrentTranslatorConfig, {"reverse_source": True}, "reverse_source=True"),
     ],
 )
-def test_fields_that_do_not_fit_are_refused(config, fields, message):
-    with pytest.raises(InputError, match=message):
+def test_fields_that_do_not_fit_are_refused(config, fields, word):
+    with pytest.raises(InputError, match=word):
         config(**fields)
 
 

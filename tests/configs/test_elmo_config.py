@@ -12,10 +12,5 @@ def test_sizes_by_name_and_those_that_do_not_fit():
         ElmoConfig(hidden_dim=15)
     with pytest.raises(InputError, match="predicted_words=9 is no field of the family bert"):
         config_by_name("bert", predicted_words=9)
-
-
-def test_heads_are_those_that_read_its_states():
-    with pytest.raises(
-        InputError, match="'elmo'; use one of bidirectional_lm, classifier, multi_label_classifier"
-    ):
+    with pytest.raises(InputError, match="'elmo'"):
         check_head(ElmoConfig(), "chooser")

@@ -22,13 +22,10 @@ def test_fields_replace_those_of_the_size():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            {"family": "bart"},
-            "family=bart is unknown .did you mean bert or .*; use one of bert, .*, gpt2, ",
-        ),
-        ({"size": "huge"}, "size=huge is unknown; use one of bert_base, .*, gpt2_xl"),
-        ({"family": "bert", "size": "xlnet_base"}, "size=xlnet_base is of another family than"),
-        ({"hidden_dim": 30}, "num_heads=4 does not divide hidden_dim=30"),
+        ({"family": "bart"}, "family=bart"),
+        ({"size": "huge"}, "size=huge"),
+        ({"family": "bert", "size": "xlnet_base"}, "size=xlnet_base"),
+        ({"hidden_dim": 30}, "hidden_dim=30"),
     ],
 )
 def test_unknown_names_and_sizes_that_do_not_fit_are_refused(arguments, message):

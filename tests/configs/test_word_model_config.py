@@ -18,16 +18,13 @@ def test_names_give_configs():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: TextCnnConfig(channels="random"), "channels=random is unknown; use one of non_"),
-        (lambda: TextCnnConfig(filter_widths=(0,)), "filter_widths=0 must be at least 1"),
-        (lambda: BagConfig(word_ngrams=0), "word_ngrams=0 must be at least 1"),
-        (lambda: BagConfig(buckets=2**30), "buckets=1073741824 must be at most"),
-        (lambda: BagConfig(10**7, word_ngrams=2), "vocabulary_size=10000000 must be at most"),
-        (lambda: config_by_name("bag", num_layers=2), "num_layers=2 is no field of the family"),
-        (
-            lambda: check_head(BagConfig(), "tagger", 2),
-            "use one of classifier, multi_label_classifier, chooser",
-        ),
+        (lambda: TextCnnConfig(channels="random"), "channels=random"),
+        (lambda: TextCnnConfig(filter_widths=(0,)), "filter_widths=0"),
+        (lambda: BagConfig(word_ngrams=0), "word_ngrams=0"),
+        (lambda: BagConfig(buckets=2**30), "buckets=1073741824"),
+        (lambda: BagConfig(10**7, word_ngrams=2), "vocabulary_size=10000000"),
+        (lambda: config_by_name("bag", num_layers=2), "num_layers=2"),
+        (lambda: check_head(BagConfig(), "tagger", 2), "chooser"),
     ],
 )
 def test_fields_that_do_not_fit_are_refused(make, message):

@@ -5,6 +5,7 @@ import pytest
 
 from distill.export.options import Export
 from distill.export.tflite import export_tflite
+from tests.models.small import sizes
 from tfnlp.checkpoints import save_model
 from tfnlp.models import DistilBertConfig, build_model
 from tfnlp.pipelines import Inputs
@@ -44,15 +45,8 @@ def folders_and_files(tokenizer, tmp_path_factory):
     """({kind: folder}, {kind: path of a file})."""
     keras.utils.set_random_seed(0)
     place = tmp_path_factory.mktemp("models")
-    config = DistilBertConfig(
-        vocabulary_size=tokenizer.vocabulary_size,
-        num_layers=1,
-        num_heads=2,
-        hidden_dim=16,
-        intermediate_dim=16,
-        max_length=24,
-        initializer_range=0.3,
-    )
+    fields = {"vocabulary_size": tokenizer.vocabulary_size, "max_length": 24}
+    config = DistilBertConfig(**sizes(num_layers=1, hidden_dim=16, **fields))
     folders, files = {}, {}
     for kind, (head, classes, labels) in HEADS.items():
         model, settings = build_model(config, head, classes), SETTINGS.get(kind)

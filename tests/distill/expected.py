@@ -27,6 +27,11 @@ def tree_of(path):
     return schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
 
 
+def constants_of(path):
+    """The bytes of a file's constants."""
+    return sum(len(b.data) for b in tree_of(path).buffers if b.data is not None)
+
+
 def padded_inputs(encoding, length, padding=0):
     """The inputs of a file for a text with padding behind it, (1, length): some id, and mask 0."""
     real = len(encoding.token_ids)

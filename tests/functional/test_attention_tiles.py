@@ -8,8 +8,6 @@ import pytest
 import tensorflow as tf
 
 from tfnlp.functional.attention import Scores, blockwise_attention
-from tfnlp.functional.attention_tiles import TilePlan
-from tfnlp.functional.relative_scores import content_to_position, position_to_content
 from tfnlp.layers import (
     DecoderBlock,
     DisentangledAttention,
@@ -74,19 +72,6 @@ def test_equals_attention_to_all_keys_at_once(name, length, block_size, masked, 
     asked = {"attention_mask": mask, "use_causal_mask": causal}
     expected = run(whole, {"query": x}, weights, **asked)
     check_equal(run(blocks, {"query": x}, weights, **asked), expected)
-
-
-@pytest.mark.parametrize("length", [64, 50])  # the last queries are padding then
-def test_tiles_beyond_the_largest_distance_are_known(length):
-    """Tiles are numbered from corner to corner; on the diagonal and beside it offsets differ."""
-    rows = np.clip(np.arange(1 - length, 64), -9, 9) + 9
-    x, table = np.zeros((1, 2, 64, 4), "float32"), np.zeros((2, 19, 4), "float32")
-    terms = [
-        content_to_position(x[:, :, :length], table, rows),
-        position_to_content(x, table, rows),
-    ]
-    plan = TilePlan(16, (length, 64), terms, find_far=True)
-    np.testing.assert_array_equal(plan.far, [True, True, False, False, False, True, True])
 
 
 def two_streams(length):

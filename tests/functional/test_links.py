@@ -60,16 +60,6 @@ def test_the_symmetric_divergence_pulls_each_side_to_the_other(name):
         np.testing.assert_allclose(ours, due, atol=1e-5)
 
 
-def test_two_classes_are_one_label():
-    """softmax([x, 0]) has the probability sigmoid(x), so that its divergences are the label's."""
-    first, second = (np.stack([x, np.zeros_like(x)], -1) for x in (A, B))
-    for name in ("divergence", "symmetric"):
-        classes, labels = (getattr(LINKS[link], name) for link in ("softmax", "sigmoid"))
-        np.testing.assert_allclose(
-            classes(first, second).numpy().mean(-1), labels(A, B), rtol=1e-4, atol=1e-5
-        )
-
-
 def test_padding_is_no_position():
     link, mask = LINKS["positions"], np.array([[1, 1, 1, 0, 0]] * 4)
     masked = [link.without_padding(x, mask) for x in (A, B)]

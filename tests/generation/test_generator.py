@@ -77,22 +77,19 @@ def test_special_tokens_are_not_part_of_a_prompt():
     assert generator._ids(["a b", ""]) == [[4, 5], [3]]
 
 
-def test_bad_input_is_refused_before_anything_runs(model, tokenizer):
+def test_bad_input_is_refused_before_anything_runs(model, tokenizer, monkeypatch):
     long = "the film is " * 30
     for call, message in (
-        (lambda: Generator(model, tokenizer)([PROMPTS[0]]), "max_new_tokens=64 are more than"),
+        (lambda: Generator(model, tokenizer)([PROMPTS[0]]), "max_new_tokens=64"),
         (lambda: Generator(model, tokenizer, max_new_tokens=4)(["a", long]), r"prompts\[1\] has"),
         (lambda: Generator(model, tokenizer, max_new_tokens=4)(["a", 5]), r"prompts\[1\] is 5"),
-        (lambda: Generator(model, tokenizer, max_new_tokens=0), "max_new_tokens=0 must be"),
-        (lambda: Generator(model, tokenizer, end_token="[END]"), r"lacks end_token='\[END\]'"),
-        (lambda: Generator(model, tokenizer, Beam(300)), "beams=300 is more than half"),
-        (lambda: Generator(gpt2(90), tokenizer), "The vocabulary has"),
+        (lambda: Generator(model, tokenizer, max_new_tokens=0), "max_new_tokens=0"),
+        (lambda: Generator(model, tokenizer, end_token="[END]"), "end_token"),
+        (lambda: Generator(model, tokenizer, Beam(300)), "beams=300"),
+        (lambda: Generator(gpt2(90), tokenizer), "The vocabulary"),
     ):
         with pytest.raises(InputError, match=message):
             call()
-
-
-def test_a_tokenizer_without_an_end_token_is_refused(model, tokenizer, monkeypatch):
     monkeypatch.setattr(tokenizer, "token_id", lambda token: None)
-    with pytest.raises(InputError, match="The tokenizer lacks an end token"):
+    with pytest.raises(InputError, match="end token"):
         Generator(model, tokenizer)

@@ -5,13 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from tfnlp.generation.continuations import Generated, blank_texts
-from tfnlp.generation.generation_settings import Beam, Constraints, Greedy, Sample
-from tfnlp.generation.output_files import (
-    score_translations,
-    translate_file,
-    write_generated,
-)
+from tfnlp.generation.continuations import Generated
+from tfnlp.generation.generation_settings import Constraints, Greedy
+from tfnlp.generation.output_files import score_translations, translate_file, write_generated
 from tfnlp.generation.search_algorithms import SearchSettings
 from tfnlp.tasks import ParallelTexts
 
@@ -68,13 +64,6 @@ def test_a_killed_translation_resumes(tmp_path, caplog):
     assert last.read == [0]
     assert broken.read_text() == whole.read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.tsv", "whole.tsv"]
-
-
-def test_no_sources_give_an_empty_file():
-    """As many texts as of another source, whose search gives them a score or none."""
-    assert blank_texts(Beam(4, best=3)) == [Generated("", (), True, 0.0)] * 3
-    assert blank_texts(Sample(texts=2)) == [Generated("", (), True, None)] * 2
-    assert blank_texts(Greedy()) == [Generated("", (), True, None)]
 
 
 def test_a_part_file_of_other_inputs_is_reset(tmp_path):

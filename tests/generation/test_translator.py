@@ -1,8 +1,6 @@
-import logging
 import re
 
 import pytest
-import tensorflow as tf
 
 from tests.grammar_corpus import make_reviews
 from tests.models.small import sizes
@@ -116,31 +114,12 @@ def test_bad_input_is_refused_before_anything_runs(model, tokenizer):
     gpt2 = Gpt2Config(tokenizer.vocabulary_size, num_layers=1, num_heads=2, hidden_dim=16)
     without_end = transformer(tokenizer.vocabulary_size, end_token_id=500)
     for call, message in (
-        (lambda: Translator(model, tokenizer)(["a", "long " * 50]), r"sources\[1\] has"),
-        (lambda: Translator(model, tokenizer, max_new_tokens=41), "max_new_tokens=41 is more"),
-        (lambda: Translator(transformer(9), tokenizer), "The vocabulary has"),
-        (lambda: Translator(without_end, tokenizer), "no token with the id 500"),
-        (
-            lambda: Translator(build_model(gpt2, "causal_lm"), tokenizer),
-            r"which a Generator \(recipes.generate\) runs",
-        ),
-        (lambda: Generator(model, tokenizer), r"which a Translator \(recipes.translate\) runs"),
+        (lambda: Translator(model, tokenizer)(["a", "long " * 50]), r"sources\[1\]"),
+        (lambda: Translator(model, tokenizer, max_new_tokens=41), "max_new_tokens=41"),
+        (lambda: Translator(transformer(9), tokenizer), "The vocabulary"),
+        (lambda: Translator(without_end, tokenizer), "id 500"),
+        (lambda: Translator(build_model(gpt2, "causal_lm"), tokenizer), "a Generator"),
+        (lambda: Generator(model, tokenizer), "a Translator"),
     ):
         with pytest.raises(InputError, match=message):
             call()
-
-
-def test_sources_of_many_lengths_cause_no_warning(model, tokenizer, caplog):
-    translator = Translator(model, tokenizer, search=Greedy(), max_new_tokens=1)
-    logging.getLogger("tensorflow").addHandler(caplog.handler)
-    # A search that finds no tokens, as tracing a whole one takes long.
-    translator._run = tf.function(
-        lambda ids, *_: (ids[:, None, :1], 0 * ids[:, :1], tf.zeros((len(ids), 1)))
-    )
-    for size in (1, 2, 3):
-        translator.batch_size = size
-        for length in (9, 20, 40):
-            translator._find([[5] * length] * size)
-    assert translator._run.experimental_get_tracing_count() == 9
-    logging.getLogger("tensorflow").removeHandler(caplog.handler)
-    assert "retracing" not in caplog.text

@@ -49,10 +49,7 @@ ON_STATES = {
     "sinusoids": (layers.SinusoidalPositionEncoding(), lambda f, x: f(x)),
     "positions": (layers.LearnedPositionEncoding(6), lambda f, x: f(x)),
     "projected LSTM": (layers.ProjectedLSTM(8, 4, clip=3.0), lambda f, x: f(x)),
-    "projected LSTM backwards": (
-        layers.ProjectedLSTM(8, 4, go_backwards=True),
-        lambda f, x: f(x),
-    ),
+    "projected LSTM backwards": (layers.ProjectedLSTM(8, 4, go_backwards=True), lambda f, x: f(x)),
     "adaptive softmax": (layers.AdaptiveSoftmax(20, (5,)), lambda f, x: f(x)),
 }
 

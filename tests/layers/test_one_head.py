@@ -12,9 +12,7 @@ import pytest
 import tensorflow as tf
 
 from tfnlp import layers
-from tfnlp.configs import CELLS
 from tfnlp.functional.products import times_table
-from tfnlp.models import FAMILIES, build_model, config_by_name
 
 SEGMENTS = np.arange(5)[:, None] // 2 == np.arange(5) // 2
 CAUSAL = {"use_causal_mask": True}
@@ -126,30 +124,3 @@ def test_a_table_for_all_texts_is_one_matrix(products):
     np.testing.assert_allclose(times_table(x, by_head), x @ by_head, atol=1e-6)
     rows = x[0, 0]
     np.testing.assert_allclose(times_table(rows, by_head[0]), rows @ by_head[0], atol=1e-6)
-
-
-SMALL = {"vocabulary_size": 20, "num_layers": 1, "num_heads": 1, "hidden_dim": 8}
-SMALL |= {"intermediate_dim": 12, "initializer_range": 0.5}
-
-
-@pytest.mark.parametrize(
-    "family", sorted(FAMILIES.keys() - {"deberta_v3", "elmo", "textcnn", "bag", *CELLS})
-)
-def test_families_of_one_head_read_each_text_alone(family, products):
-    model = build_model(config_by_name(family, **SMALL))
-    rng = np.random.default_rng(2)
-    mask = np.ones((3, 7), "int32")
-    mask[1, 4:] = 0
-    inputs = {
-        "token_ids": rng.integers(1, 20, (3, 7)),
-        "segment_ids": rng.integers(0, 2, (3, 7)),
-        "padding_mask": mask,
-    }
-    inputs = {name: x.astype("int32") * mask for name, x in inputs.items()}
-    products.clear()
-    alone = [model({k: x[i : i + 1] for k, x in inputs.items()}) for i in range(3)]
-    alone = np.concatenate([x["sequence_output"] for x in alone])
-    for batch in (2, 3):
-        found = model({k: x[:batch] for k, x in inputs.items()})["sequence_output"]
-        np.testing.assert_allclose(found, alone[:batch], atol=1e-5)
-    assert products and not broken(products)

@@ -74,9 +74,7 @@ def test_scores_are_computed_only_on_request(family):
         assert any(x.shape[1] == 2 and len(x.shape) == 4 for x in outputs) is asked
 
 
-def test_attention_in_blocks_has_no_scores_to_output():
-    with pytest.raises(ValueError, match="block_size=4 never holds the scores"):
-        build_model(BertConfig(**SMALL), block_size=4, attention_scores=True)
-    for size in (0, 2.5):
-        with pytest.raises(ValueError, match=f"block_size={size} must be at least 1, an integer"):
-            build_model(BertConfig(**SMALL), block_size=size)
+@pytest.mark.parametrize(("size", "scores"), [(4, True), (0, False), (2.5, False)])
+def test_blocks_without_scores_or_size_are_refused(size, scores):
+    with pytest.raises(ValueError, match=f"block_size={size}"):
+        build_model(BertConfig(**SMALL), block_size=size, attention_scores=scores)

@@ -21,16 +21,8 @@ TRIPLES = [
     ("plane", "can", "fly"),
     ("fly", "is", "move"),
 ]
-CONFIG = KagNetConfig(
-    max_edges=3,
-    max_pairs=3,
-    max_paths=2,
-    relation_dim=3,
-    graph_dim=4,
-    path_dim=5,
-    pair_dim=6,
-    dropout=0.0,
-)
+LIMITS = {"max_edges": 3, "max_pairs": 3, "max_paths": 2}
+CONFIG = KagNetConfig(**LIMITS, relation_dim=3, graph_dim=4, path_dim=5, pair_dim=6, dropout=0.0)
 TEXTS = [
     ("A bird and its wing", "can fly"),
     ("nothing", "at all"),

@@ -1,11 +1,9 @@
 import dataclasses
 
-import keras
 import numpy as np
 import pytest
 
 from tests.models.recurrent_witness import next_logits, read, weights_of
-from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import RecurrentConfig, build_model
 
 SIZES = {"vocabulary_size": 60, "num_layers": 2, "hidden_dim": 16, "initializer_range": 0.5}
@@ -68,30 +66,6 @@ def test_a_state_carried_over_segments_is_that_of_the_whole_text(cell, tie):
     x, last = read(config, weights, weights["embeddings/token_table"][ids[0]], 16)
     np.testing.assert_allclose(whole["logits"][0], next_logits(config, weights, x), atol=1e-5)
     np.testing.assert_allclose(whole["memory"][0], last, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("head", "fields"),
-    [
-        ("causal_lm", {"cell": "gru", "tie_embeddings": False}),
-        ("tagger", {"bidirectional": True}),
-        ("chooser", {"cell": "rnn"}),
-        (None, {}),
-    ],
-)
-def test_saved_and_loaded_it_is_the_same(head, fields, tmp_path):
-    config = RecurrentConfig(**SIZES | fields)
-    model = with_random_biases(build_model(config, head, 3))
-    ids = np.random.default_rng(2).integers(0, 60, (2, 6))
-    ids = np.stack([ids, ids[:, ::-1]], axis=1) if head == "chooser" else ids
-    model.save(tmp_path / "model.keras")
-    save_model(model, tmp_path / "folder")
-    kept = keras.models.load_model(tmp_path / "model.keras")
-    read_back = load_model(tmp_path / "folder", head)
-    for other in (kept, read_back):
-        assert other.text_config == config and other.head == head
-        for name, found in model(inputs_of(ids)).items():
-            np.testing.assert_array_equal(found, other(inputs_of(ids))[name], err_msg=name)
 
 
 def test_dropout_is_in_training_alone():

@@ -10,21 +10,13 @@ from tfnlp.models import RecurrentTranslatorConfig, build_model
 from tfnlp.models.recurrent_translator import ReadsOwnTokens
 
 SIZES = {"vocabulary_size": 60, "num_layers": 2, "hidden_dim": 16, "initializer_range": 0.5}
+REVERSED = {"bidirectional": False, "reverse_source": True}
 SETTINGS = {
     "general": {},
-    "dot of a reversed GRU": {
-        "attention": "dot",
-        "cell": "gru",
-        "bidirectional": False,
-        "reverse_source": True,
-    },
+    "dot of a reversed GRU": {"attention": "dot", "cell": "gru", **REVERSED},
     "concat of a simple RNN": {"attention": "concat", "cell": "rnn", "tie_embeddings": False},
     "no input feeding": {"input_feeding": False, "share_embeddings": False},
-    "no attention": {
-        "attention": None,
-        "bidirectional": False,
-        "num_layers": 1,
-    },
+    "no attention": {"attention": None, "bidirectional": False, "num_layers": 1},
 }
 
 

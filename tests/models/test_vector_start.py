@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 from tfnlp.baselines import WordVectors
-from tfnlp.models import (
-    BagConfig,
-    TextCnnConfig,
-    build_model,
-    share_of_tokens,
-    start_from_vectors,
-)
+from tfnlp.models import BagConfig, TextCnnConfig, build_model, share_of_tokens, start_from_vectors
 from tfnlp.text import word_tokenizer
 from tfnlp.utils.errors import InputError
 

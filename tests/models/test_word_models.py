@@ -1,12 +1,10 @@
-"""Convolutional networks and bags: padding, folders, static channels, norms."""
+"""Convolutional networks and bags: padding, static channels, norms."""
 
-import keras
 import numpy as np
 import pytest
 
 from tests.models.recurrent_witness import weights_of
 from tests.models.test_recurrent import inputs_of, with_random_biases
-from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import BagConfig, TextCnnConfig, build_model
 
 CNN = TextCnnConfig(
@@ -17,7 +15,7 @@ CASES = {"multichannel": CNN, "bag": BAG}
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_padding_changes_nothing_and_folders_keep_all(name, tmp_path):
+def test_padding_changes_nothing(name):
     config = CASES[name]
     model = with_random_biases(build_model(config, "classifier", 3))
     ids, mask = np.random.default_rng(0).integers(1, 60, (4, 7)), np.ones((4, 7))
@@ -31,14 +29,6 @@ def test_padding_changes_nothing_and_folders_keep_all(name, tmp_path):
             np.testing.assert_allclose(outputs[key][row], alone[key][0], atol=1e-5)
     nothing = model(inputs_of(ids[:1], 0 * mask[:1]))["pooled_output"]
     np.testing.assert_array_equal(nothing, 0 * nothing)
-    model.save(tmp_path / "model.keras")
-    save_model(model, tmp_path / "folder")
-    kept = keras.models.load_model(tmp_path / "model.keras")
-    read_back = load_model(tmp_path / "folder", "classifier")
-    for other in (kept, read_back):
-        assert other.text_config == config
-        assert len(other.trainable_weights) == len(model.trainable_weights)
-        np.testing.assert_array_equal(other(inputs_of(ids, mask))["logits"], outputs["logits"])
 
 
 def test_the_vectors_of_static_channels_stay_and_the_last_layer_keeps_its_norm():

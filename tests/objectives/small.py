@@ -2,20 +2,12 @@
 
 import numpy as np
 
+from tests.models.small import sizes
 from tfnlp.models import DebertaConfig, DebertaV2Config, ElectraConfig
 from tfnlp.objectives import Corpus, SpecialTokenTemplate
 
-SIZES = {
-    "vocabulary_size": 28,
-    "num_layers": 2,
-    "num_heads": 4,
-    "hidden_dim": 16,
-    "intermediate_dim": 32,
-    "max_length": 16,
-    "dropout": 0.0,
-    "attention_dropout": 0.0,
-    "initializer_range": 0.5,
-}
+SIZES = sizes(vocabulary_size=28, num_heads=4, hidden_dim=16, intermediate_dim=32)
+SIZES |= {"max_length": 16, "dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.5}
 RELATIVE = {"max_distance": 8}
 CONFIGS = {
     "electra": ElectraConfig(**SIZES, embedding_dim=8),

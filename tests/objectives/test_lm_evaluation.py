@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfnlp.models import (
-    BertConfig,
-    Gpt2Config,
-    RobertaConfig,
-    TransformerXLConfig,
-    build_model,
-)
+from tfnlp.models import BertConfig, Gpt2Config, RobertaConfig, TransformerXLConfig, build_model
 from tfnlp.objectives.batches.masking import MaskedBatches, Masking
 from tfnlp.objectives.evaluation_settings import LmEvaluation
 from tfnlp.objectives.lm_evaluation import (
@@ -142,15 +136,24 @@ def test_memory_reads_the_whole_stream(characters, stream):
 
 
 def test_unsuitable_models_and_options_are_refused(characters):
-    gpt2 = build_model(Gpt2Config(vocabulary_size=257, max_length=10, **SIZES), "causal_lm")
-    with pytest.raises(InputError, match="has no effect on the family gpt2, which has no"):
-        evaluate_causal_lm(gpt2, characters, TEXTS, LmEvaluation(memory_lengths=(4,)))
-    with pytest.raises(InputError, match="max_length=11 is above the model's 10 positions"):
-        evaluate_causal_lm(gpt2, characters, TEXTS, LmEvaluation(11))
-    config = TransformerXLConfig(**SIZES, vocabulary_size=257, cutoffs=(), memory_length=8)
-    with pytest.raises(InputError, match="stride=3 has no effect with a memory, as no token"):
+    gpt2 = Gpt2Config(vocabulary_size=257, max_length=10, **SIZES)
+    xl = TransformerXLConfig(**SIZES, vocabulary_size=257, cutoffs=(), memory_length=8)
+    for config, settings, word in (
+        (gpt2, LmEvaluation(memory_lengths=(4,)), "gpt2"),
+        (gpt2, LmEvaluation(11), "max_length=11"),
+        (xl, LmEvaluation(stride=3), "stride=3"),
+    ):
         model = build_model(config, "causal_lm")
-        evaluate_causal_lm(model, characters, TEXTS, LmEvaluation(stride=3))
+        with pytest.raises(InputError, match=word):
+            evaluate_causal_lm(model, characters, TEXTS, settings)
+    for head, settings, word in (
+        (None, LmEvaluation(), "head None"),
+        ("masked_lm", LmEvaluation(stride=3), "stride=3"),
+    ):
+        with pytest.raises(InputError, match=word):
+            check_evaluation(head, settings)
+    with pytest.raises(InputError, match="memory_lengths=-1"):
+        LmEvaluation(memory_lengths=(4, -1))
 
 
 @pytest.fixture(scope="module")
@@ -220,15 +223,6 @@ def test_masked_accuracy_counts_hidden_tokens(bert):
     settings = LmEvaluation(masked_share=0.5, pseudo_perplexity=False, batch_size=32, seed=1)
     (row,) = evaluate_masked_lm(model, *given, settings)
     assert row == {"texts": 100} | whole
-
-
-def test_unsuitable_options_are_refused():
-    with pytest.raises(InputError, match="has the head None, of which there is no perplexity"):
-        check_evaluation(None, LmEvaluation())
-    with pytest.raises(InputError, match="stride=3 has no effect on a masked language model"):
-        check_evaluation("masked_lm", LmEvaluation(stride=3))
-    with pytest.raises(InputError, match="memory_lengths=-1 must be at least 0"):
-        LmEvaluation(memory_lengths=(4, -1))
 
 
 def test_a_table_has_a_line_for_each_memory():

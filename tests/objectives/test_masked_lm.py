@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 
 from tfnlp.models import BertConfig, Gpt2Config, build_model
-from tfnlp.objectives import (
-    Corpus,
-    MaskedLM,
-    Masking,
-    NextSentence,
-)
+from tfnlp.objectives import Corpus, MaskedLM, Masking, NextSentence
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 
@@ -20,19 +15,17 @@ MASK = 4
 
 def test_bad_arguments_are_refused():
     bare = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"])
-    with pytest.raises(InputError, match=r"The tokenizer has no \[MASK\] \(nor <mask>\), so"):
-        Masking.from_tokenizer(bare)
-    with pytest.raises(InputError, match=r"share=0, masked=0\.8 and replaced=0\.3 must be shares"):
-        Masking(MASK, np.arange(5, 9), share=0, replaced=0.3)
-    with pytest.raises(InputError, match="masked_units=letters is unknown; use one of tokens"):
-        MaskedLM("letters")
-    with pytest.raises(InputError, match="longest_span=0 must be at least 1"):
-        MaskedLM("spans", longest_span=0).masking(NUMBERED)
     MaskedLM().check(BertConfig(), NUMBERED)
-    with pytest.raises(InputError, match=r"The tokenizer has no \[MASK\]"):
-        MaskedLM().check(BertConfig(), bare)
-    with pytest.raises(InputError, match="head='masked_lm' does not fit the family 'gpt2'"):
-        MaskedLM().check(Gpt2Config(), NUMBERED)
+    for call, word in (
+        (lambda: Masking.from_tokenizer(bare), "MASK"),
+        (lambda: Masking(MASK, np.arange(5, 9), share=0, replaced=0.3), "replaced=0.3"),
+        (lambda: MaskedLM("letters"), "masked_units=letters"),
+        (lambda: MaskedLM("spans", longest_span=0).masking(NUMBERED), "longest_span=0"),
+        (lambda: MaskedLM().check(BertConfig(), bare), "MASK"),
+        (lambda: MaskedLM().check(Gpt2Config(), NUMBERED), "'gpt2'"),
+    ):
+        with pytest.raises(InputError, match=word):
+            call()
 
 
 NUMBERED = WordPieceTokenizer(
@@ -40,10 +33,7 @@ NUMBERED = WordPieceTokenizer(
 )
 
 
-OBJECTIVES = [
-    MaskedLM("spans"),
-    NextSentence(),
-]
+OBJECTIVES = [MaskedLM("spans"), NextSentence()]
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=repr)

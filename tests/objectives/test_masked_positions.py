@@ -9,6 +9,8 @@ import tensorflow as tf
 from tfnlp.models import AlbertConfig, DebertaV2Config, build_model
 from tfnlp.objectives import logits_at_positions, predict_at_positions
 
+DECODER = {"max_length": 16, "attention_dropout": 0.0, "enhanced_mask_decoder": True}
+
 
 @pytest.mark.parametrize("family", ["untied", "albert"])
 def test_logits_at_positions_are_those_of_the_whole_text(family, tiny_config, random_inputs):
@@ -50,7 +52,7 @@ def test_the_trained_model_has_the_logits_and_gradients_of_the_whole_model(
         "bert": plain,
         "one layer": dataclasses.replace(plain, num_layers=1),
         "albert": AlbertConfig(**sizes, embedding_dim=8, classifier_dropout=0.0),
-        "deberta_v2": DebertaV2Config(**sizes, max_length=16, attention_dropout=0.0),
+        "deberta_v2": DebertaV2Config(**sizes | DECODER),
     }[family]
     # A model that gives more than is asked for.
     model = build_model(config, head, hidden_states=True, attention_scores=True)

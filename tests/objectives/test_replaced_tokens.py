@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.objectives.batches.test_lane_memory import compiled
 from tests.objectives.small import CONFIGS, make_batch, texts_of
-from tfnlp.checkpoints import load_model, read_head, save_model
 from tfnlp.models import BertConfig, ElectraConfig, build_model
-from tfnlp.objectives import Corpus, MaskedLM, ReplacedTokens, predict_at_positions
+from tfnlp.objectives import Corpus, ReplacedTokens
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 
@@ -162,63 +160,6 @@ def test_each_loss_trains_its_own_weights(name, no_graphs):
         assert (gradient is None) == (path not in common or "deberta" in name)
 
 
-def test_differences_start_at_zero_and_are_what_the_discriminator_learns(no_graphs):
-    objective = ReplacedTokens(discriminator_weight=2.0)
-    models = objective.build(CONFIGS["deberta"])
-    embeddings = {name: model.get_layer("embeddings") for name, model in models.items()}
-    for difference in ("token_difference", "position_difference"):
-        assert not np.any(getattr(embeddings["discriminator"], difference))
-    ordinary = build_model(CONFIGS["deberta"], "discriminator")
-    paths = {w.path: w for w in models["discriminator"].weights}
-    for weight in ordinary.weights:
-        weight.assign(paths[weight.path])
-    inputs, _, whole = make_batch()
-    texts = texts_of(inputs, token_ids=whole)
-    found = models["discriminator"](texts)["logits"]
-    np.testing.assert_allclose(found, ordinary(texts)["logits"], atol=1e-6)
-    # The gradient of the differences is that of ordinary tables, whose rows they are.
-    with tf.GradientTape(persistent=True) as tape:
-        found = [model(texts)["logits"] for model in (models["discriminator"], ordinary)]
-        losses = [tf.reduce_sum(tf.sin(logits)) for logits in found]
-    for table in ("token", "position"):
-        difference = getattr(embeddings["discriminator"], f"{table}_difference")
-        whole_table = getattr(ordinary.get_layer("embeddings"), f"{table}_table")
-        a = tf.convert_to_tensor(tape.gradient(losses[0], difference.value))
-        b = tf.convert_to_tensor(tape.gradient(losses[1], whole_table.value))
-        np.testing.assert_allclose(a, b, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", ["electra", "deberta_v3"])
-def test_training_changes_both_models_and_saves_them_whole(name, tokenizer, tmp_path, no_graphs):
-    objective = ReplacedTokens(share=0.4)
-    config = dataclasses.replace(CONFIGS[name], vocabulary_size=tokenizer.vocabulary_size)
-    objective.check(config, tokenizer)
-    models = objective.build(config)
-    batches = objective.batches(corpus_of(tokenizer), tokenizer, 2, 16, seed=1)
-    fitted = compiled(objective.trained(models), objective, keras.optimizers.SGD(0.05))
-    before = {name: [w.numpy() for w in model.trainable_weights] for name, model in models.items()}
-    fitted.fit(batches.dataset(), epochs=2, verbose=0)
-    for kind, model in models.items():
-        for weight, old in zip(model.trainable_weights, before[kind], strict=True):
-            # Softmax does not see what shifts all scores of a query alike.
-            blind = weight.path.endswith(("key/bias", "position_key/bias"))
-            assert blind or np.abs(weight - old).max() > 1e-7, weight.path
-    inputs = texts_of(next(batches.epoch(1))[0])
-    for kind, head in (("discriminator", "discriminator"), ("generator", "masked_lm")):
-        save_model(models[kind], tmp_path / kind, tokenizer=tokenizer)
-        assert read_head(tmp_path / kind) == head
-        loaded = load_model(tmp_path / kind, head)
-        assert type(loaded.get_layer("embeddings")).__name__ == "TextEmbedding"
-        expected = models[kind](inputs)["logits"]
-        np.testing.assert_allclose(loaded(inputs)["logits"], expected, atol=1e-5)
-        models[kind].save(tmp_path / "model.keras")
-        again = keras.models.load_model(tmp_path / "model.keras")
-        np.testing.assert_allclose(again(inputs)["logits"], expected, atol=1e-6)
-        # A fine-tuning starts from it.
-        states = load_model(tmp_path / kind, "classifier", 2)(inputs)["sequence_output"]
-        np.testing.assert_allclose(states, models[kind](inputs)["sequence_output"], atol=1e-5)
-
-
 @pytest.mark.parametrize("name", ["electra", "deberta_v3"])
 def test_training_starts_from_given_models(name, no_graphs):
     objective, inputs = ReplacedTokens(), make_batch()[0]
@@ -277,44 +218,22 @@ def test_batches_draw_numbers_and_hide_the_share(tokenizer):
     assert (there[labels != -100] == tokenizer.mask_token_id).all()
 
 
-def test_the_mask_decoder_trains_on_predicted_positions_alone(no_graphs):
-    """DeBERTa's masked LM: the same loss and gradients as with logits at all positions."""
-    config = dataclasses.replace(CONFIGS["deberta_v3"], enhanced_mask_decoder=True)
-    model = build_model(config, "masked_lm")
-    few = predict_at_positions(model)
-    inputs, labels, _ = make_batch()
-    everywhere = np.full(inputs["token_ids"].shape, -100, "int32")
-    for row, column in np.argwhere(labels > 0):
-        everywhere[row, inputs["masked_positions"][row, column]] = labels[row, column]
-    with tf.GradientTape(persistent=True) as tape:
-        found = few(texts_of(inputs) | {"masked_positions": inputs["masked_positions"]})
-        whole = model(texts_of(inputs))
-        losses = [MaskedLM().loss(labels, found), MaskedLM().loss(everywhere, whole)]
-    np.testing.assert_allclose(*losses, rtol=1e-6)
-    a, b = (gradients(tape, loss, {"model": model})["model"] for loss in losses)
-    for path in a:
-        np.testing.assert_allclose(a[path], b[path], atol=1e-6, err_msg=path)
-        assert "key/bias" in path or np.abs(a[path]).max() > 0, path
-    # The position table that the decoder alone has is trained.
-    assert "decoder_positions/position_table" in a
-    assert found["logits"].shape == (3, 2, 28)
-
-
 def test_bad_arguments_are_refused(tokenizer):
-    for size in (0, -0.5, 1.5):
-        with pytest.raises(InputError, match=f"generator_size={size} must be above 0"):
-            ReplacedTokens(generator_size=size)
-    with pytest.raises(InputError, match="discriminator_weight=0 above 0"):
-        ReplacedTokens(discriminator_weight=0)
-    with pytest.raises(InputError, match="share=nan must be a finite number"):
-        ReplacedTokens(share=float("nan"))
+    for name, value in (
+        *(("generator_size", size) for size in (0, 1.5)),
+        *(("discriminator_weight", 0), ("share", float("nan"))),
+    ):
+        with pytest.raises(InputError, match=f"{name}={value}"):
+            ReplacedTokens(**{name: value})
     objective = ReplacedTokens()
-    with pytest.raises(InputError, match="does not fit the family 'bert'; give an ELECTRA"):
-        objective.check(BertConfig(), tokenizer)
-    with pytest.raises(InputError, match="does not fit the family 'bert'; give an ELECTRA"):
-        objective.build(BertConfig())
+    for call in (
+        lambda: objective.check(BertConfig(), tokenizer),
+        lambda: objective.build(BertConfig()),
+    ):
+        with pytest.raises(InputError, match="'bert'"):
+            call()
     bare = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"])
-    with pytest.raises(InputError, match=r"The tokenizer has no \[MASK\] \(nor <mask>\), so"):
+    with pytest.raises(InputError, match="MASK"):
         objective.check(CONFIGS["electra"], bare)
 
 

@@ -9,33 +9,6 @@ def near(found, expected, tolerance):
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 
-def padding(batch, length, masked, seed=0):
-    """(B, L) boolean, true at real positions: rows of different lengths where `masked`."""
-    mask = np.ones((batch, length), bool)
-    if masked:
-        for row, end in enumerate(np.random.default_rng(seed).integers(1, length + 1, batch)):
-            mask[row, end:] = False
-    return mask
-
-
-def copy_linear(pairs):
-    """Gives Keras Dense layers the weights of torch Linear ones.
-
-    Returns:
-        A list of (variable, parameter, whether the parameter is transposed).
-    """
-    named = []
-    for dense, linear in pairs:
-        dense.kernel.assign(linear.weight.detach().numpy().T)
-        named.append((dense.kernel, linear.weight, True))
-        if linear.bias is not None:
-            dense.bias.assign(linear.bias.detach().numpy())
-            named.append((dense.bias, linear.bias, False))
-        else:
-            assert dense.bias is None
-    return named
-
-
 def check_gradients(tape, loss, named, relative=1e-4):
     """Asserts that gradients agree within `relative` of their largest entry.
 

@@ -100,8 +100,6 @@ def main(path):
                 f"{case}/{i}/memory": torch.stack(memory).permute(2, 0, 1, 3),
             }
             recorded |= {f"{case}/{i}/by/{name}": p.grad for name, p in model.named_parameters()}
-            # Their loss is of the next token, at all positions but the last.
-            recorded[f"{case}/{i}/losses"] = model(ids, mems=None, labels=ids).losses
     recorded = {
         name: value if isinstance(value, str) else value.detach().numpy()
         for name, value in recorded.items()

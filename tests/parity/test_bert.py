@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfnlp.checkpoints import load_model, save_model
-from tfnlp.models import build_model
+from tfnlp.checkpoints import load_model
 
 torch = pytest.importorskip("torch", reason="parity needs .[parity]")
 transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
@@ -18,22 +17,6 @@ def run_reference(model, inputs, **kwargs):
         attention_mask=torch.tensor(inputs["padding_mask"]).long(),
         **kwargs,
     )
-
-
-def test_saved_model_loads_in_transformers_with_the_same_logits(
-    tmp_path, tiny_config, tokenizer, random_inputs
-):
-    model = build_model(tiny_config, "classifier", 3)
-    save_model(model, tmp_path, ["x", "y", "z"], tokenizer)
-    theirs = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path).eval()
-    inputs = random_inputs(4, 11, tiny_config.vocabulary_size)
-    with torch.no_grad():
-        expected = run_reference(theirs, inputs).logits.numpy()
-    np.testing.assert_allclose(model(inputs)["logits"], expected, atol=1e-6)
-    assert theirs.config.id2label == {0: "x", 1: "y", 2: "z"}
-    text = "the film is not dull , unbelievable 영화"
-    theirs_ids = transformers.AutoTokenizer.from_pretrained(tmp_path)(text)["input_ids"]
-    assert theirs_ids == tokenizer.encode([text])[0].token_ids
 
 
 def test_real_minilm_weights(minilm, random_inputs):

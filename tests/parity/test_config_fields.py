@@ -26,21 +26,11 @@ transformers = pytest.importorskip("transformers", reason="parity needs .[parity
 from huggingface_hub.errors import StrictDataclassError  # noqa: E402  after its importer
 
 L = 6
-ENCODER_DECODER = {
-    "vocab_size": 40,
-    "d_model": 16,
-    "encoder_layers": 1,
-    "decoder_layers": 1,
-    "encoder_attention_heads": 2,
-    "decoder_attention_heads": 2,
-    "encoder_ffn_dim": 20,
-    "decoder_ffn_dim": 20,
-    "max_position_embeddings": 24,
-    "init_std": 0.2,
-    "pad_token_id": 39,
-    "decoder_start_token_id": 38,
-    "eos_token_id": 0,
-}
+SIDE = {"layers": 1, "attention_heads": 2, "ffn_dim": 20}
+ENCODER_DECODER = {f"{side}_{k}": v for side in ("encoder", "decoder") for k, v in SIDE.items()}
+ENCODER_DECODER |= {"vocab_size": 40, "d_model": 16, "max_position_embeddings": 24}
+ENCODER_DECODER |= {"init_std": 0.2, "pad_token_id": 39, "decoder_start_token_id": 38}
+ENCODER_DECODER |= {"eos_token_id": 0}
 # model_type: the stem of their classes and the fields that all start from.
 CASES = {
     **{kind: families.CASES[kind] for kind in ("bert", "distilbert", "albert")},
@@ -345,7 +335,7 @@ def test_every_field(kind, tmp_path):
         check_loads(kind, {name: effective[name]}, tmp_path / name, ALONE[name])
 
 
-# Fields that fail together alone.
+# Fields that fail together alone, and terms of positions that stand alone.
 COMBINATIONS = [
     ("albert", {"embedding_size": 24}),
     ("electra", {"embedding_size": 24}),
@@ -354,6 +344,8 @@ COMBINATIONS = [
     ("deberta-v2", {"relative_attention": False, "pos_att_type": []}),
     ("deberta-v2", {"pos_att_type": [], "position_buckets": 9, "max_relative_positions": 3}),
     ("deberta-v2", {"position_buckets": 5, "max_relative_positions": 4}),
+    ("deberta", {"pos_att_type": ["p2c"]}),
+    ("deberta-v2", {"pos_att_type": ["p2c"]}),
 ]
 
 

@@ -15,39 +15,19 @@ torch = pytest.importorskip("torch", reason="parity needs .[parity]")
 transformers = pytest.importorskip("transformers", reason="parity needs .[parity]")
 
 V = 60
-COMMON = {
-    "vocab_size": V,
-    "hidden_size": 24,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 3,
-    "intermediate_size": 40,
-    "max_position_embeddings": 140,
-    "initializer_range": 0.3,
-}
+COMMON = {"vocab_size": V, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3}
+COMMON |= {"intermediate_size": 40, "max_position_embeddings": 140, "initializer_range": 0.3}
 DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-GPT = {
-    "vocab_size": V,
-    "n_embd": 24,
-    "n_layer": 2,
-    "n_head": 3,
-    "n_positions": 140,
-    "initializer_range": 0.3,
-    "resid_pdrop": 0.0,
-    "embd_pdrop": 0.0,
-    "attn_pdrop": 0.0,
-    "pad_token_id": 0,
-}
-DEBERTA = (
-    COMMON
-    | DROPOUT
-    | {
-        "relative_attention": True,
-        "pos_att_type": ["c2p", "p2c"],
-        "type_vocab_size": 0,
-        "position_biased_input": False,
-        "max_relative_positions": 16,
-    }
-)
+SIZES = {"vocab_size": V, "initializer_range": 0.3}
+GPT = SIZES | {"n_embd": 24, "n_layer": 2, "n_head": 3, "n_positions": 140, "pad_token_id": 0}
+GPT |= dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
+DISTILBERT = SIZES | {"dim": 24, "n_layers": 2, "n_heads": 3, "hidden_dim": 40}
+DISTILBERT |= {"max_position_embeddings": 140, "dropout": 0.0, "attention_dropout": 0.0}
+DISTILBERT |= {"seq_classif_dropout": 0.0, "qa_dropout": 0.0}
+XLNET = SIZES | {"d_model": 24, "n_layer": 2, "n_head": 3, "d_inner": 40, "pad_token_id": 0}
+XLNET |= {"dropout": 0.0, "summary_last_dropout": 0.0}
+DEBERTA = COMMON | DROPOUT | {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}
+DEBERTA |= {"type_vocab_size": 0, "position_biased_input": False, "max_relative_positions": 16}
 V3 = DEBERTA | {"share_att_key": True, "position_buckets": 8, "norm_rel_ebd": "layer_norm"}
 # Rows for distances up to 33, beyond the largest one that their config tells.
 ODD_BUCKETS = {"position_buckets": 7}
@@ -56,22 +36,7 @@ CASES = {
     "bert": ("Bert", COMMON | DROPOUT),
     "roberta": ("Roberta", COMMON | DROPOUT | {"type_vocab_size": 1, "pad_token_id": 1}),
     "xlm-roberta": ("XLMRoberta", COMMON | DROPOUT | {"type_vocab_size": 1, "pad_token_id": 1}),
-    "distilbert": (
-        "DistilBert",
-        {
-            "vocab_size": V,
-            "dim": 24,
-            "n_layers": 2,
-            "n_heads": 3,
-            "hidden_dim": 40,
-            "max_position_embeddings": 140,
-            "initializer_range": 0.3,
-            "dropout": 0.0,
-            "attention_dropout": 0.0,
-            "seq_classif_dropout": 0.0,
-            "qa_dropout": 0.0,
-        },
-    ),
+    "distilbert": ("DistilBert", DISTILBERT),
     "albert": ("Albert", COMMON | DROPOUT | {"embedding_size": 8, "classifier_dropout_prob": 0.0}),
     "albert_groups": (
         "Albert",
@@ -97,20 +62,7 @@ CASES = {
         | {"num_hidden_layers": 4, "local_attention": 8, "pad_token_id": 0}
         | {"classifier_pooling": "mean"},
     ),
-    "xlnet": (
-        "XLNet",
-        {
-            "vocab_size": V,
-            "d_model": 24,
-            "n_layer": 2,
-            "n_head": 3,
-            "d_inner": 40,
-            "initializer_range": 0.3,
-            "dropout": 0.0,
-            "summary_last_dropout": 0.0,
-            "pad_token_id": 0,
-        },
-    ),
+    "xlnet": ("XLNet", XLNET),
     "gpt": ("OpenAIGPT", GPT),
     "gpt2": ("GPT2", GPT),
 }
@@ -208,8 +160,9 @@ def test_states_scores_and_gradients(name, tmp_path):
 
 
 def named_gradients(ours, theirs):
-    """(variable, the reference's gradient, transpose) for every variable of an encoder."""
-    parameters = dict(theirs.named_parameters())
+    """(variable, the reference's gradient, transpose) for every variable of a model."""
+    prefix = map_of(ours.text_config).prefix
+    parameters = {name.removeprefix(prefix): p for name, p in theirs.named_parameters()}
     variables = {v.path: v for v in ours.trainable_variables}
     named = []
     for weight in weights_of(ours):
@@ -417,8 +370,8 @@ def test_enhanced_mask_decoder(name, tmp_path, monkeypatch):
 @pytest.mark.parametrize(("sizes", "streams"), [((None, None), 1), ((9, 5), 2)])
 def test_memory_of_xlnet(sizes, streams, tmp_path, monkeypatch):
     stem, fields = CASES["xlnet"]
-    memory = {"mem_len": sizes[0], "reuse_len": sizes[1]}
-    monkeypatch.setitem(CASES, "xlnet", (stem, fields | memory))
+    further = {"mem_len": sizes[0], "reuse_len": sizes[1], "clamp_len": 4 if streams == 2 else -1}
+    monkeypatch.setitem(CASES, "xlnet", (stem, fields | further))
     theirs = reference(tmp_path / "theirs", "xlnet", "LMHeadModel" if streams == 2 else "Model")
     head = "permutation_lm" if streams == 2 else None
     ours = load_model(
@@ -437,19 +390,26 @@ def test_memory_of_xlnet(sizes, streams, tmp_path, monkeypatch):
             hidden = order[:, None, :] >= order[:, :, None]
             kwargs["perm_mask"] = torch.tensor(hidden).float()
             kwargs["target_mapping"] = torch.tensor(mapping).float()
-        with torch.no_grad():
-            expected = run_reference(theirs, "xlnet", inputs, mems=mems, **kwargs)
-        found = ours(inputs | extra | {"memory": np.asarray(found["memory"])})
+        theirs.zero_grad()
+        expected = run_reference(theirs, "xlnet", inputs, mems=mems, **kwargs)
+        key = "logits" if streams == 2 else "last_hidden_state"
+        pull = np.random.default_rng(1).normal(size=expected[key].shape).astype("float32")
+        pull *= 1 if streams == 2 else inputs["padding_mask"][..., None]
+        (expected[key] * torch.tensor(pull)).sum().backward()
+        with tf.GradientTape() as tape:
+            found = ours(inputs | extra | {"memory": np.asarray(found["memory"])})
+            loss = tf.reduce_sum(found["logits" if streams == 2 else "sequence_output"] * pull)
+        check_gradients(tape, loss, named_gradients(ours, theirs))
         mems = expected.mems
         if length != 6:  # the states of padding are of no use, and differ
             near(found["memory"], torch.stack(mems).permute(2, 0, 1, 3).numpy(), 1e-5)
         real = 1 if streams == 2 else inputs["padding_mask"][..., None]
         states = expected.hidden_states[1::2] if streams == 2 else expected.hidden_states
         for a, b in zip(found["hidden_states"], states, strict=True):
-            near(a * real, b.numpy() * real, 1e-5)
+            near(a * real, b.detach().numpy() * real, 1e-5)
         if streams == 2:
-            scale = float(expected.logits.abs().max())
-            near(found["logits"], expected.logits.numpy(), 1e-5 * scale)
+            scale = float(expected.logits.detach().abs().max())
+            near(found["logits"], expected.logits.detach().numpy(), 1e-5 * scale)
     assert found["memory"].shape[2] == (9 if sizes[0] else 16)
     save_model(ours, tmp_path / "ours")
     loaded = type(theirs).from_pretrained(tmp_path / "ours", output_loading_info=True)

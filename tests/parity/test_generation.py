@@ -10,8 +10,7 @@ import tensorflow as tf
 from tests.parity.compare import near
 from tests.text.tokenizers.test_marian import english, pair_of_models  # noqa: F401  fixtures
 from tfnlp.checkpoints import load_model, save_model
-from tfnlp.generation import Beam, Constraints, Greedy, Sample, Translator, decoder_of
-from tfnlp.generation.sampling import filtered
+from tfnlp.generation import Beam, Constraints, Greedy, Translator, decoder_of
 from tfnlp.generation.search_algorithms import SearchSettings, search
 from tfnlp.models import Gpt2Config, GptConfig, TransformerConfig, build_model
 from tfnlp.text import load_tokenizer
@@ -190,18 +189,9 @@ def test_compiled_it_is_the_same(pair):
 def test_texts_in_texts_out(english, pair_of_models, tmp_path):  # noqa: F811
     """A whole folder, as `transformers` uses it by its own settings."""
     tokenizer = MarianTokenizer(*pair_of_models)
-    config = TransformerConfig(
-        vocabulary_size=tokenizer.vocabulary_size,
-        num_layers=1,
-        num_heads=2,
-        hidden_dim=16,
-        intermediate_dim=32,
-        max_length=64,
-        initializer_range=0.6,
-        pad_token_id=tokenizer.pad_token_id,
-        start_token_id=tokenizer.pad_token_id,
-        end_token_id=tokenizer.token_id("</s>"),
-    )
+    fields = SIZES | {"vocabulary_size": tokenizer.vocabulary_size, "max_length": 64}
+    pad, end = tokenizer.pad_token_id, tokenizer.token_id("</s>")
+    config = TransformerConfig(**fields, pad_token_id=pad, start_token_id=pad, end_token_id=end)
     model = build_model(config, "sequence_to_sequence")
     save_model(model, tmp_path, tokenizer=tokenizer)
     texts = [text for text in english if len(text) < 40][:20]
@@ -216,17 +206,3 @@ def test_texts_in_texts_out(english, pair_of_models, tmp_path):  # noqa: F811
         ids = reference.generate(**batch, max_new_tokens=9)
     assert found == theirs.batch_decode(ids, skip_special_tokens=True)
     assert len({*found}) > 5
-
-
-@pytest.mark.parametrize("temperature", [1.0, 0.7])
-@pytest.mark.parametrize(("top_k", "top_p"), [(0, 0.9), (1, 1.0), (7, 0.3), (V + 3, 1e-3)])
-def test_distributions(temperature, top_k, top_p):
-    scores = np.random.default_rng(0).normal(size=(50, V)).astype("float32") * 3
-    warpers = [transformers.TemperatureLogitsWarper(temperature)]
-    warpers += [transformers.TopKLogitsWarper(top_k)] if top_k else []
-    warpers += [transformers.TopPLogitsWarper(top_p)] if top_p < 1 else []
-    expected = torch.tensor(scores)
-    for warper in warpers:
-        expected = warper(None, expected)
-    found = filtered(tf.constant(scores), Sample(temperature, top_k, top_p))
-    near(tf.nn.softmax(found), torch.softmax(expected, -1), 1e-6)

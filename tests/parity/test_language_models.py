@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from tests.objectives.batches.test_token_stream import Tokens, large_corpus
+from tests.objectives.batches.test_token_stream import large_corpus
 from tests.parity.test_families import reference
-from tests.parity.test_transformer_xl import RECORDED, write_folder
 from tfnlp.checkpoints import load_model
-from tfnlp.objectives import CausalLM, PermutationLM
-from tfnlp.objectives.batches.lane_memory import lane_inputs
+from tfnlp.objectives import PermutationLM
 from tfnlp.text.tokenizers.tokenizer_loading import train_tokenizer
 
 torch = pytest.importorskip("torch", reason="parity needs .[parity]")
@@ -16,44 +14,6 @@ torch = pytest.importorskip("torch", reason="parity needs .[parity]")
 
 def as_tensors(**arrays):
     return {name: torch.tensor(x).long() for name, x in arrays.items()}
-
-
-@pytest.mark.parametrize("name", ["gpt", "gpt2"])
-def test_the_causal_loss(name, tmp_path):
-    theirs = reference(tmp_path, name, "LMHeadModel")
-    objective = CausalLM()
-    trained = objective.trained(load_model(tmp_path, "causal_lm"))
-    batches = objective.batches(large_corpus(), Tokens(), 3, 9, seed=1)
-    for inputs, labels in list(batches.epoch())[:2]:
-        found = objective.losses(labels, trained(inputs))["causal_lm_loss"]
-        # Theirs are shifted by the model: a row's tokens, and the one after.
-        ids = np.concatenate([inputs["token_ids"], labels[:, -1:]], axis=1)
-        whole = np.concatenate([np.full_like(labels[:, :1], -100), labels], axis=1)
-        given = as_tensors(input_ids=np.maximum(ids, 0), labels=whole)
-        with torch.no_grad():
-            expected = float(theirs(**given).loss)
-        assert float(found) == pytest.approx(expected, abs=1e-5 * max(1, expected))
-
-
-@pytest.mark.parametrize("case", ["adaptive", "own_projections", "plain"])
-def test_the_causal_loss_with_a_memory(case, tmp_path):
-    """Against the recorded losses of transformers 4.35, whose memory begins as zeros."""
-    from tests.parity.record_transformer_xl_model import segments
-
-    write_folder(tmp_path, case)
-    objective = CausalLM(memory=True)
-    trained = objective.trained(load_model(tmp_path, "causal_lm", memory=True), batch_size=2)
-    lanes = trained.training_memory
-    for number, ids in enumerate(segments(case)):
-        lanes.states.assign(0 * lanes.states)
-        lanes.filled.assign([lanes.memory_length] * 2)
-        ids = ids.astype("int32")
-        labels = np.concatenate([ids[:, 1:], np.full_like(ids[:, :1], -100)], axis=1)
-        inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1}
-        inputs |= {"next_token_ids": labels, **lane_inputs(2, True)}
-        found = objective.losses(labels, trained(inputs, training=True))["causal_lm_loss"]
-        expected = float(RECORDED[f"{case}/{number}/losses"].mean())
-        assert float(found) == pytest.approx(expected, abs=1e-5 * max(1, expected))
 
 
 def test_the_permutation_loss(tmp_path):

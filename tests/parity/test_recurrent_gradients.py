@@ -1,4 +1,4 @@
-"""Recurrent models against PyTorch's own cells with the same weights: losses and gradients."""
+"""Recurrent language models against PyTorch on the same weights: losses and gradients."""
 
 import numpy as np
 import pytest
@@ -6,13 +6,11 @@ import tensorflow as tf
 import torch
 
 from tests.models.test_recurrent import SIZES, inputs_of, with_random_biases
-from tests.models.test_recurrent_translator import pairs
 from tests.parity.compare import check_gradients
 from tfnlp.functional.weighted_losses import cross_entropy
-from tfnlp.models import RecurrentConfig, RecurrentTranslatorConfig, build_model
+from tfnlp.models import RecurrentConfig, build_model
 
 LAYERS = {"rnn": torch.nn.RNN, "lstm": torch.nn.LSTM, "gru": torch.nn.GRU}
-CELLS = {"rnn": torch.nn.RNNCell, "lstm": torch.nn.LSTMCell, "gru": torch.nn.GRUCell}
 # The gates of Keras, in PyTorch's order.
 ORDERS = {"rnn": [0], "lstm": [0, 1, 2, 3], "gru": [1, 0, 2]}
 
@@ -68,75 +66,6 @@ def test_gradients_of_a_language_model_are_those_of_pytorch(cell):
     loss.backward()
     with tf.GradientTape() as tape:
         ours = cross_entropy(tf.constant(labels, "int32"), model(inputs_of(ids))["logits"])
-    assert abs(float(ours) - float(loss)) < 1e-5
-    assert len(named) == len(model.trainable_variables)
-    check_gradients(tape, ours, [(v, found(), False) for v, found in named])
-
-
-@pytest.mark.parametrize(
-    ("cell", "attention"),
-    [("lstm", "dot"), ("gru", "general"), ("lstm", "concat"), ("gru", None)],
-)
-def test_gradients_of_an_encoder_decoder_are_those_of_pytorch(cell, attention):
-    config = RecurrentTranslatorConfig(
-        **SIZES | {"num_layers": 1}, cell=cell, attention=attention, share_embeddings=False
-    )
-    model = with_random_biases(build_model(config, "sequence_to_sequence"))
-    weights = {w.path: w for w in model.weights}
-    inputs, labels = pairs(), np.random.default_rng(3).integers(0, 60, (3, 5))
-    named, table = [], {}
-
-    def tensor(path):
-        table[path] = parameter(weights[path])
-        named.append((weights[path], lambda: np.asarray(table[path].grad)))
-        return table[path]
-
-    encoder = LAYERS[cell](16, 8, batch_first=True, bidirectional=True)
-    for direction, suffix in (("forward", "_l0"), ("backward", "_l0_reverse")):
-        named += copy_cell(weights, f"encoder_{direction}_0/{cell}_cell", cell, encoder, suffix)
-    width = 16 if attention is None else 32
-    decoder = CELLS[cell](width, 16)
-    named += copy_cell(weights, "decoder/cell_0", cell, decoder)
-    source_table, target_table = (
-        tensor(f"{name}/token_table") for name in ("encoder_embeddings", "embeddings")
-    )
-    bridges = [
-        [tensor(f"bridge_0_{k}/{name}") for name in ("kernel", "bias")]
-        for k in range(2 if cell == "lstm" else 1)
-    ]
-    parts = {"general": ["key"], "concat": ["query", "key", "direction"]}.get(attention, [])
-    scoring = {part: tensor(f"decoder/attention/{part}/kernel") for part in parts}
-    combine = tensor("decoder/combine/kernel") if attention else None
-    loss = 0
-    for row in range(3):
-        size = inputs["encoder_padding_mask"][row].sum()
-        source = source_table[torch.tensor(inputs["encoder_token_ids"][row, :size])]
-        states, last = encoder(source[None])
-        states, last = states[0], last if cell == "lstm" else (last,)
-        begin = [x.reshape(-1) @ k + b for x, (k, b) in zip(last, bridges, strict=True)]
-        begin[0] = torch.tanh(begin[0])
-        output = torch.zeros(16)
-        for t in range(5):
-            x = target_table[int(inputs["decoder_token_ids"][row, t])]
-            x = x if attention is None else torch.cat([x, output])
-            after = decoder(x, tuple(begin) if cell == "lstm" else begin[0])
-            begin = list(after) if cell == "lstm" else [after]
-            output = begin[0]
-            if attention is not None:
-                keys = states if attention == "dot" else states @ scoring["key"]
-                if attention == "concat":
-                    hidden = torch.tanh(output @ scoring["query"] + keys)
-                    scores = hidden @ scoring["direction"][:, 0]
-                else:
-                    scores = keys @ output
-                context = torch.softmax(scores, 0) @ states
-                output = torch.tanh(torch.cat([context, output]) @ combine)
-            logits = output @ target_table.T
-            loss = loss + torch.logsumexp(logits, 0) - logits[int(labels[row, t])]
-    loss = loss / 15
-    loss.backward()
-    with tf.GradientTape() as tape:
-        ours = cross_entropy(tf.constant(labels, "int32"), model(inputs)["logits"])
     assert abs(float(ours) - float(loss)) < 1e-5
     assert len(named) == len(model.trainable_variables)
     check_gradients(tape, ours, [(v, found(), False) for v, found in named])

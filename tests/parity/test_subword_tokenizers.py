@@ -7,7 +7,6 @@ import pytest
 from tests.text.family_tokenizers import CLASSES, ids_of, saved, theirs_of, trained
 from tests.text.family_tokenizers import HARD_TEXTS as TEXTS
 from tfnlp.text import load_tokenizer
-from tfnlp.text.decoding.tags import first_tokens
 
 pytest.importorskip("transformers", reason="parity needs .[parity]")
 
@@ -60,33 +59,3 @@ def test_pairs_and_segments(family, tmp_path):
     cut = tokenizer.encode(TEXTS, pairs, max_length=12)
     assert max(len(e.token_ids) for e in cut) == 12
     assert [e.truncated for e in cut] == [len(e.token_ids) > 12 for e in found]
-
-
-@pytest.mark.parametrize("family", CLASSES)
-def test_offsets_point_at_the_characters(family):
-    tokenizer = trained(family, TEXTS, 400)
-    text = TEXTS[0]
-    encoding = tokenizer.encode([text], [TEXTS[1]], offsets=True)[0]
-    for (start, end), source in zip(encoding.offsets, encoding.sources, strict=True):
-        assert source is not None or start == end == 0
-    first = [o for o, s in zip(encoding.offsets, encoding.sources, strict=True) if s == 0]
-    covered = {i for start, end in first for i in range(start, end)}
-    assert covered >= {i for i, c in enumerate(text) if c != " "}
-    assert text[slice(*first[-1])] == "."
-
-
-@pytest.mark.parametrize("family", CLASSES)
-def test_words_and_windows(family):
-    tokenizer = trained(family, TEXTS, 400)
-    words = TEXTS[0].split()
-    windows = tokenizer.encode_words([words, words[:1]], max_length=8, stride=2)
-    assert {w.example for w in windows} == {0, 1} and len(windows) > 2
-    seen = [w for window in windows if window.example == 0 for w in window.words]
-    assert {w for w in seen if w is not None} == set(range(len(words)))
-    # Each word has a first token, by which it is tagged.
-    (whole,) = tokenizer.encode_words([words], 64)
-    assert [word for word, _ in first_tokens(whole)] == list(range(len(words)))
-    windows = tokenizer.encode_windows(["fox ?"], [TEXTS[0]], 12, stride=2)
-    assert len(windows) > 1
-    ends = [[o for o, s in zip(w.offsets, w.sources, strict=True) if s == 1] for w in windows]
-    assert ends[0][0][0] == 0 and ends[-1][-1][1] == len(TEXTS[0])

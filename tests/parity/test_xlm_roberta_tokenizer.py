@@ -147,7 +147,7 @@ def test_a_bert_with_these_pieces_gives_the_vectors_of_transformers(data_dir):
 def test_files_of_others_are_refused(folder):
     path = folder / "sentencepiece.bpe.model"
     path.write_bytes(path.read_bytes().replace(b"<unk>", b"<UNK>"))
-    with pytest.raises(InputError, match=r"bpe\.model begins with the pieces <UNK>, <s>, </s> in"):
+    with pytest.raises(InputError, match="<UNK>"):
         load_tokenizer(folder)
     name, content = folder / "tokenizer.json", {"type": "Unigram", "vocab": [["<s>", 0.0]]}
     name.write_text(json.dumps({"model": content}))

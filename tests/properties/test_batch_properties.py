@@ -7,20 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.models.small import sizes
 from tfnlp.configs import config_by_name
 from tfnlp.models import build_model
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizers.tokenizer import Encoding
 
 V = 30
-SIZES = {
-    "vocabulary_size": V,
-    "num_layers": 2,
-    "num_heads": 2,
-    "hidden_dim": 8,
-    "intermediate_dim": 16,
-    "initializer_range": 0.3,
-}
+SIZES = sizes(vocabulary_size=V)
 FAMILIES = ("roberta", "deberta_v3", "xlnet")
 ROWS = st.lists(st.lists(st.integers(5, V - 1), min_size=1, max_size=9), min_size=1, max_size=4)
 

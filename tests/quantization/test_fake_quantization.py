@@ -23,12 +23,7 @@ from tfnlp.layers import (
     set_ranges,
 )
 from tfnlp.layers.core.dense import Dense
-from tfnlp.quantization.fake_quantization import (
-    FakeQuantizer,
-    converting,
-    in_float,
-    observing,
-)
+from tfnlp.quantization.fake_quantization import FakeQuantizer, converting, in_float, observing
 from tfnlp.quantization.rounded_products import integer_product, round_weights
 
 LENGTH, WIDTH = 12, 32

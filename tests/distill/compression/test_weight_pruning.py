@@ -94,9 +94,7 @@ def test_a_killed_pruning_ends_with_the_same_weights_and_zeros(
 
 
 def test_a_block_that_does_not_divide_the_kernels_is_refused(one_layer):
-    sizes = (one_layer.hidden_dim, one_layer.intermediate_dim)
-    message = f"pattern=3x7 does not divide the kernel encoder_0.* of {sizes[0]} inputs by"
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match="pattern=3x7"):
         PruningConfig(0.5, "3x7").pruner(build_model(one_layer), 10)
     assert PruningConfig(0.5, "2x4").pruner(build_model(one_layer), 10).masks
 
@@ -151,16 +149,14 @@ def test_compressed_models_are_the_same_in_their_file(one_layer, tokenizer, tmp_
 
 
 def test_schedules_that_do_not_fit_are_refused(one_layer):
-    with pytest.raises(InputError, match=r"sparsity=1\.5 must be at most 0\.99"):
+    with pytest.raises(InputError, match="sparsity="):
         PruningConfig(1.5)
     for pattern in ("2:4", "4", "4x", "0x4"):
-        message = f"pattern='{pattern}' with sparsity=0.7 must be magnitude, 2:4 with 0.5, or a"
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(InputError, match=f"pattern='{pattern}'"):
             PruningConfig(0.7, pattern)
-    with pytest.raises(InputError, match="begin_step=9 and end_step=5 must follow each other"):
-        PruningConfig(0.5, begin_step=9).steps(10)
-    with pytest.raises(InputError, match="end_step=11 must follow each other within the 10 steps"):
-        PruningConfig(0.5, end_step=11).steps(10)
+    for options, words in (({"begin_step": 9}, "end_step=5"), ({"end_step": 11}, "10 steps")):
+        with pytest.raises(InputError, match=words):
+            PruningConfig(0.5, **options).steps(10)
     assert PruningConfig(0.5).steps(1000) == (0, 500, 25)
     assert PruningConfig(0.5, end_step=9, frequency=4).steps(10) == (0, 8, 4)
     assert PruningConfig(0.5, end_step=3, frequency=100).steps(10) == (0, 3, 3)

@@ -1,4 +1,4 @@
-"""Every family and every head as a .tflite file: like Keras, with TFLite's operations alone."""
+"""Every family as a .tflite file: like Keras, with TFLite's operations alone."""
 
 import dataclasses
 
@@ -8,31 +8,15 @@ from ai_edge_litert.interpreter import Interpreter
 
 from distill.export.options import Export
 from distill.export.tflite import export_tflite
-from distill.runtime import (
-    EndingChooser,
-    LiteRtBackend,
-    QuestionAnswerer,
-    SentenceScorer,
-    TextClassifier,
-    TokenTagger,
-)
+from distill.runtime import LiteRtBackend, TextClassifier
 from tests.distill.expected import keras_outputs, padded_inputs, softmax
-from tfnlp.checkpoints import read_head, save_model
 from tfnlp.configs import CELLS
 from tfnlp.configs.sizes import FAMILIES
 from tfnlp.models import RecurrentConfig, build_model
 from tfnlp.text import Encoding
-from tfnlp.text.decoding.tags import best_tags
-from tfnlp.utils.errors import InputError
 
-SIZES = {
-    "num_layers": 1,
-    "num_heads": 2,
-    "hidden_dim": 16,
-    "intermediate_dim": 24,
-    "max_length": 40,
-    "initializer_range": 0.2,
-}
+SIZES = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 24}
+SIZES |= {"max_length": 40, "initializer_range": 0.2}
 
 
 def config_of(name, tokenizer):
@@ -72,23 +56,6 @@ def padded_outputs(path, encoding):
     return {name: value[0] for name, value in outputs.items()}
 
 
-def answers_by_loops(model, tokenizer, question, context, max_length):
-    """(score, first character, end, tokens) of each answer, best first; the score of none."""
-    best, none = {}, []
-    for window in tokenizer.encode_windows([question], [context], max_length, max_length // 4):
-        outputs = keras_outputs(model, window)
-        starts, ends = outputs["start_logits"], outputs["end_logits"]
-        none.append(float(starts[0] + ends[0]))
-        inside = [i for i, source in enumerate(window.sources) if source == 1]
-        for a in inside:
-            for b in inside[inside.index(a) :]:
-                place = window.offsets[a][0], window.offsets[b][1]
-                tokens = [tokenizer.vocabulary[i] for i in window.token_ids[a : b + 1]]
-                found = float(starts[a] + ends[b]), *place, tokens
-                best[place] = max(best.get(place, found), found)
-    return sorted(best.values(), reverse=True), min(none)
-
-
 # Of what a file gives beside Keras, and with padding beside without.
 TOLERANCES = {"float32": (1e-4, 1e-5), "int8": (0.1, 0.1)}
 
@@ -106,9 +73,7 @@ def compare_with_keras(path, backend, model, quantization="float32"):
             np.testing.assert_allclose(padded[name][: len(value)], value, atol=of_padding)
 
 
-# The tests of heads below have float32 files of these.
-OF_HEADS = {"albert", "bert", "distilbert", "electra"}
-NAMES = sorted(FAMILIES.keys() - OF_HEADS - {"deberta_v3", "elmo"})
+NAMES = sorted(FAMILIES.keys() - {"deberta_v3", "elmo"})
 CASES = [(name, "float32") for name in NAMES]
 # One of each kind of product: dense, convolved, recurrent and by distance.
 CASES += [(name, "int8") for name in ("bert", "textcnn", "lstm", "xlnet", "modernbert")]
@@ -126,62 +91,15 @@ def test_every_family_gives_what_keras_gives(name, quantization, tokenizer, tmp_
     np.testing.assert_allclose(found, expected, atol=TOLERANCES[quantization][0])
 
 
-def test_tagger(tokenizer, tmp_path):
-    model = build_model(config_of("electra", tokenizer), "tagger", 3)
-    path = tmp_path / "m.tflite"
-    export_tflite(model, path, tokenizer, ["O", "B-x", "I-x"], Export("float32", 24))
-    tagger = TokenTagger(path)
-    compare_with_keras(path, tagger.backend, model)
-    tagged = tagger.tag(["the unbelievable film " * 8, ["정말", "좋다"]])
-    assert [len(t) for t in tagged] == [24, 2]
-    words = [word for word, _ in tagged[0]]
-    windows = tokenizer.encode_words([words], 24, 6)  # with a quarter in common
-    rows = [softmax(keras_outputs(model, window)["logits"]) for window in windows]
-    assert best_tags([words], windows, rows, tagger.labels) == [[tag for _, tag in tagged[0]]]
-    assert tagged[1][0][0] == "정말" and tagged[1][0][1] in tagger.labels
-    with pytest.raises(InputError, match=r"is of the kind tagger; use .*TokenTagger"):
-        TextClassifier(path)
-
-
-def test_answerer(tokenizer, tmp_path):
-    model = build_model(config_of("albert", tokenizer), "answerer")
-    path = tmp_path / "m.tflite"
+def test_scores_of_a_chooser(tokenizer, tmp_path):
+    model, path = build_model(config_of("bert", tokenizer), "chooser"), tmp_path / "m.tflite"
     export_tflite(model, path, tokenizer, options=Export("float32", 24))
-    answerer = QuestionAnswerer(path)
-    compare_with_keras(path, answerer.backend, model)
-    context = "the film is not dull , a fine plot . " * 4
-    expected, null = answers_by_loops(model, tokenizer, "film ?", context, max_length=24)
-    found = answerer.answer("film ?", context, count=3)
-    for answer, (score, start, end, tokens) in zip(found, expected[:3], strict=True):
-        assert (answer.start, answer.end) == (start, end)
-        assert answer.score == pytest.approx(score, abs=1e-3)
-        assert tokenizer.tokens(answer.text) == tokens
-    found = answerer.answer("film ?", context, null_answers=True, count=1000)
-    assert len(found) == len(expected) + 1
-    (none,) = [answer for answer in found if answer.text == ""]
-    assert none.score == pytest.approx(null, abs=1e-3)
-
-
-def test_scores_of_a_chooser_and_of_a_regression(tokenizer, tmp_path):
-    prompt, endings = "the film is", ["dull", "fine !", "not a plot"]
-    path = tmp_path / "m.tflite"
-    chooser = build_model(config_of("bert", tokenizer), "chooser")
-    export_tflite(chooser, path, tokenizer, options=Export("float32", 24))
-    encodings = tokenizer.encode([prompt] * 3, endings)
-    expected = []
-    for e in encodings:
-        ids, segment_ids = np.array([[e.token_ids]]), np.array([[e.segment_ids]])
-        inputs = {"token_ids": ids, "segment_ids": segment_ids, "padding_mask": 0 * ids + 1}
-        expected.append(float(chooser(inputs)["logits"][0, 0]))
-    file = EndingChooser(path)
-    scores = [outputs["score"][0] for outputs in file.backend.run(encodings)]
-    np.testing.assert_allclose(scores, expected, atol=1e-4)
-    assert file.choose(prompt, endings).place == int(np.argmax(expected))
-    regression = build_model(config_of("distilbert", tokenizer), "classifier", 1)
-    export_tflite(regression, path, tokenizer, options=Export("float32", 24))
-    expected = [float(keras_outputs(regression, e)["logits"][0]) for e in encodings]
-    found = SentenceScorer(path).score([prompt] * 3, endings)
-    np.testing.assert_allclose(found, expected, atol=1e-4)
+    encodings = tokenizer.encode(["the film is"] * 3, ["dull", "fine !", "not a plot"])
+    for encoding, found in zip(encodings, LiteRtBackend(path).run(encodings), strict=True):
+        ids, segment_ids = ([[getattr(encoding, x)]] for x in ("token_ids", "segment_ids"))
+        inputs = {"token_ids": np.array(ids), "segment_ids": np.array(segment_ids)}
+        logits = model(inputs | {"padding_mask": np.ones_like(ids)})["logits"]
+        np.testing.assert_allclose(found["score"], logits[0], atol=1e-4)
 
 
 def test_other_tokenizers_travel_in_the_file(tmp_path):
@@ -202,11 +120,3 @@ def test_other_tokenizers_travel_in_the_file(tmp_path):
             np.testing.assert_allclose(list(answer.probabilities.values()), expected, atol=1e-4)
         words = LiteRtBackend(path).tokenizer.encode_words([["fine", "plot"]], 12)
         assert words[0].token_ids == tokenizer.encode_words([["fine", "plot"]], 12)[0].token_ids
-
-
-def test_heads_without_an_export_are_named(tokenizer, tmp_path):
-    model = build_model(config_of("bert", tokenizer), "masked_lm")
-    with pytest.raises(InputError, match="'masked_lm' gives no answers"):
-        export_tflite(model, tmp_path / "m", tokenizer)
-    save_model(model, tmp_path / "folder")
-    assert read_head(tmp_path / "folder") == "masked_lm"

@@ -14,6 +14,7 @@ from distill.export.options import Export
 from distill.export.tflite import export_tflite
 from distill.runtime import QuestionAnswerer, TextClassifier
 from tests.distill.expected import keras_outputs, keras_probabilities, padded_inputs, tree_of
+from tests.models.small import sizes
 from tfnlp.models import XLNetConfig, build_model
 from tfnlp.text import Encoding
 from tfnlp.utils.errors import InputError
@@ -118,14 +119,8 @@ def test_fixed_lengths_alone(files, model, tokenizer):
 
 
 def test_positions_of_fixed_lengths_are_constants_and_padding_is_left_out(tokenizer, tmp_path):
-    config = XLNetConfig(
-        vocabulary_size=tokenizer.vocabulary_size,
-        num_layers=1,
-        num_heads=2,
-        hidden_dim=32,
-        intermediate_dim=48,
-        initializer_range=0.2,
-    )
+    fields = {"vocabulary_size": tokenizer.vocabulary_size, "intermediate_dim": 48}
+    config = XLNetConfig(**sizes(num_layers=1, hidden_dim=32, initializer_range=0.2, **fields))
     model, path = build_model(config, "answerer"), tmp_path / "m.tflite"
     options = {"quantization": "float32", "max_length": 24, "fixed_lengths": [16]}
     export_tflite(model, path, tokenizer, options=Export(**options))
@@ -209,10 +204,10 @@ def test_the_compiled_model_runs_fixed_lengths_as_they_are_and_any_once_resized(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"fixed_lengths": ["8"]}, "^fixed_lengths='8' must be a whole number"),
-        ({"fixed_only": True}, "^fixed_only=True leaves no signature"),
-        ({"score_threshold": 1.5}, "^score_threshold=1.5 must be a probability of a classifier"),
-        ({"pooling": "mean", "score_threshold": 0.5}, "is of the kind embedder"),
+        ({"fixed_lengths": ["8"]}, "fixed_lengths='8'"),
+        ({"fixed_only": True}, "fixed_only=True"),
+        ({"score_threshold": 1.5}, "score_threshold=1.5"),
+        ({"pooling": "mean", "score_threshold": 0.5}, "embedder"),
     ],
 )
 def test_bad_arguments_are_named(changes, message, model, tokenizer, tmp_path):

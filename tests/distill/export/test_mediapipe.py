@@ -7,7 +7,6 @@ import pathlib
 import re
 import string
 import subprocess
-import sys
 import unicodedata
 import zipfile
 
@@ -35,6 +34,7 @@ from distill.export.tflite import check_labels, export_tflite
 from distill.runtime import TextClassifier, TextEmbedder, load_runner
 from distill.runtime.associated_files import SENTENCEPIECE_FILE
 from tests.distill.expected import keras_outputs, padded_inputs
+from tests.models.small import sizes
 from tfnlp.models import AlbertConfig, build_model
 from tfnlp.tasks.kinds import TAGGER, TEXT_KINDS
 from tfnlp.text import UnigramTokenizer, WordPieceTokenizer, train_unigram
@@ -80,16 +80,8 @@ def files(tiny_config, tokenizer, tmp_path_factory):
     path = folder / "embedder.tflite"
     export_tflite(encoder, path, tokenizer, options=Export(quantization="float32", pooling="mean"))
     pieces = train_unigram(TEXTS[:3], 60, keep_accents=True)
-    albert = AlbertConfig(
-        vocabulary_size=pieces.vocabulary_size,
-        num_layers=1,
-        num_heads=2,
-        embedding_dim=8,
-        hidden_dim=32,
-        intermediate_dim=32,
-        max_length=32,
-        initializer_range=0.3,
-    )
+    fields = sizes(vocabulary_size=pieces.vocabulary_size, num_layers=1, hidden_dim=32)
+    albert = AlbertConfig(**fields, embedding_dim=8, max_length=32)
     model, path = build_model(albert, "classifier", 2), folder / "albert.tflite"
     export_tflite(model, path, pieces, labels, Export("float32"))
     return folder, encoder, pieces
@@ -136,14 +128,6 @@ def test_the_document_reads_and_tags_by_the_names_in_a_file(files):
     for name in ("do_lower_case", "strip_accents", "tokenize_chinese_chars"):
         assert name in settings and f"`{name}`" in section
     assert quoted(tag) == {"probability", "run_32"} and set(TAGGER.outputs) == {"probability"}
-
-
-def test_the_documents_command_has_flags_of_the_recipe():
-    command = [sys.executable, "-m", "recipes.export_tflite", "--help-all"]
-    shown = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
-    used = set(re.findall(r"--(\w+)", DOCUMENT))
-    assert len(used) > 8
-    assert used <= set(re.findall(r"^  --(?:\[no\])?(\w+)", shown, re.M))
 
 
 def test_metadata_names_author_version_and_licence(files):

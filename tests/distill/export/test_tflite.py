@@ -127,16 +127,12 @@ def test_the_same_model_gives_the_same_file(wide, tokenizer, tmp_path, caplog):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"options": Export("int3")},
-            "^quantization=int3 is unknown .did you mean int8 .*; use one of float32, float16, ",
-        ),
-        ({"options": Export(max_length=49)}, "^max_length=49 must lie between 3 and 48"),
-        ({"options": Export(max_length=0)}, "^max_length=0 must lie between 3 and 48"),
-        ({"labels": ["a", "b"]}, r"labels \['a', 'b'\] do not name 3 classes; give labels="),
-        ({"labels": None}, r"labels \[\] do not name 3 classes"),
-        ({"labels": ["a", "b", "a"]}, "do not name 3 classes; .* a name of its own for each"),
-        ({"labels": ["a", "b\n", "c"]}, "without line breaks"),
+        ({"options": Export("int3")}, "quantization=int3"),
+        ({"options": Export(max_length=49)}, "max_length=49"),
+        ({"options": Export(max_length=2)}, "max_length=2"),
+        ({"labels": ["a", "b"]}, "3 classes"),
+        ({"labels": ["a", "b", "a"]}, "3 classes"),
+        ({"labels": ["a", "b\n", "c"]}, "line breaks"),
         ({"tokenizer": WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]"])}, "has 4 tokens"),
     ],
 )

@@ -76,30 +76,6 @@ def test_a_beam_pipeline_writes_the_same_file(source, tmp_path, monkeypatch):
     assert here.read_bytes() == there.read_bytes()
 
 
-def test_a_file_without_its_examples_is_the_same_after_a_kill(source, tmp_path, monkeypatch):
-    monkeypatch.setattr(augmentation_file, "PIECE", 2)
-    calls = []
-
-    def first_one(texts, first):
-        """The first example's text, which is there already, and a new one."""
-        calls.append(first)
-        if len(calls) == 6:
-            raise KeyboardInterrupt
-        return [["text 0", f"{text}!"] for text in texts]
-
-    counts = augment_file(lambda: (first_one, None), source, tmp_path / "whole", originals=False)
-    assert counts == {"originals": 0, "copies": 6, "duplicates": 8, "refused": 0}
-    with pytest.raises(KeyboardInterrupt):
-        augment_file(lambda: (first_one, None), source, tmp_path / "broken", originals=False)
-    assert calls == [0, 2, 4, 6, 0, 2]
-    assert (
-        augment_file(lambda: (first_one, None), source, tmp_path / "broken", originals=False)
-        == counts
-    )
-    whole, broken = (tmp_path / name / "augmented.tsv" for name in ("whole", "broken"))
-    assert broken.read_text() == whole.read_text()
-
-
 def test_a_teachers_labels_are_those_of_the_file(source):
     assert labels_in_file(["0", "1", "2"], source) == ["0", "1", "2"]
     # "LABEL_1" would be another label beside "1" in the file, and agree with none.

@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from distill.learning.distances import (
-    attention_divergence,
-    relation_divergence,
-)
+from distill.learning.distances import attention_divergence, relation_divergence
 from distill.learning.methods import attention_score_terms
 from tests.distill.learning.test_methods import relations
 from tests.distill.learning.test_terms import divergence

@@ -1,8 +1,6 @@
 """`Distillation`: from examples to a finished run, killed or not, and what does not fit."""
 
 import dataclasses
-import pathlib
-import re
 
 import keras
 import numpy as np
@@ -19,7 +17,7 @@ from distill.learning import (
 )
 from distill.learning.methods import attention_score_terms, hidden_state_terms
 from tests.kills import KILLS, killed_after
-from tfnlp.checkpoints import load_model, save_model
+from tfnlp.checkpoints import load_model
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification, Tagging
 from tfnlp.tasks.tagging import TaggedSentences
@@ -28,7 +26,6 @@ from tfnlp.training import RunFolder, Splits, TrainingConfig, predict
 from tfnlp.training.run.run_folder import TIMES
 from tfnlp.utils.errors import InputError
 
-PAGE = pathlib.Path(__file__).parents[3] / "docs" / "distillation.md"
 TASK = Tagging(["O", "B-x", "I-x"])
 SENTENCES = [["a", "fine", "film"], ["un", "film"], ["the", "plot", "is", "dull"]]
 TAGS = [["O", "B-x", "I-x"], ["O", "O"], ["O", "B-x", "O", "O"]]
@@ -150,23 +147,6 @@ def test_intermediate_layers_come_first_and_a_kill_in_either_phase_changes_nothi
     assert not list((tmp_path / "broken").rglob("state.safetensors"))
 
 
-def test_each_of_three_phases_trains_its_own_terms(teacher, tokenizer, tmp_path, no_graphs):
-    student = make_student(teacher, 1)
-    states, soft_labels = hidden_state_terms([1]), soft_label_terms(TASK)
-    phases = [Phase(states, 1, 0.0), Phase(soft_labels, 2, 0.0), Phase(soft_labels)]
-    owner, run = Teacher([teacher], tokenizer, TASK), RunFolder(tmp_path / "run", {})
-    distil(owner, student, tokenizer, DATA, CONFIG, run, phases)
-    second, first = run.intermediate(), run.intermediate().intermediate()
-    losses = [
-        {key for key in folder.metrics()[-1] if key.endswith("loss")} - {"loss"}
-        for folder in (first, second, run)
-    ]
-    assert [len(folder.metrics()) for folder in (first, second, run)] == [1, 2, 2]
-    assert losses[0] == {"hard_label_loss", "hidden_state_loss"}
-    assert losses[1] == {"hard_label_loss", "soft_label_loss"}
-    assert losses[2] == {"hard_label_loss", "soft_label_loss", "val_hard_label_loss"}
-
-
 def test_a_student_of_fewer_tokens_learns_what_the_teacher_says_of_each_text(
     tiny_config, tokenizer, tmp_path, no_graphs
 ):
@@ -203,50 +183,25 @@ def test_a_student_of_fewer_tokens_learns_what_the_teacher_says_of_each_text(
         distil(owner, student, small, data, still, run, phases)
 
 
-def test_the_page_on_distillation(small_config, tokenizer, tmp_path, monkeypatch, no_graphs):
-    section = PAGE.read_text(encoding="utf-8").split("## Distilling from Python")[1]
-    (lines,) = re.findall(r"```python\n(.*?)```", section.split("\n## ")[0], re.DOTALL)
-    model = build_model(dataclasses.replace(small_config, num_layers=3), "classifier", 2)
-    folder = tmp_path / "runs/teacher/best"
-    save_model(model, folder, ["bad", "good"], tokenizer)
-    text = "sentence\tlabel\n" + "a fine film\tgood\nthe plot is dull\tbad\n" * 4
-    for name in ("train", "dev"):
-        (tmp_path / f"{name}.tsv").write_text(text)
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    exec(lines, names)
-    student = load_model("runs/student/best", "classifier")
-    assert student.text_config.num_layers == names["student"].text_config.num_layers == 3
-    assert names["figures"]["parameters"] == student.count_params()
-    # Started from a teacher of as many layers, and kept near it by its answers.
-    assert names["figures"]["dev_accuracy"] >= names["figures"]["teacher_dev_accuracy"]
-
-
 def test_models_and_losses_that_do_not_fit_are_refused_before_work(
     teacher, small_config, tokenizer, tmp_path
 ):
     student = make_student(teacher, 1)
     classifier = build_model(small_config, "classifier", 3)
     bare, two = (build_model(small_config, "tagger", classes) for classes in (3, 2))
-    for models, terms, message in [
-        ((classifier, student), None, "The teacher has the head 'classifier' and 3 classes, but"),
-        ((teacher, build_model(small_config)), None, "The student has the head None and no class"),
-        ((teacher, two), None, "The student has the head 'tagger' and 2 classes, but the task ne"),
-        ((teacher, student), attention_score_terms([1]), "read attention_scores 1, but the teach"),
-        ((teacher, student), hidden_state_terms([2]), r"3, but the .* hidden_states \(0 to 2\)"),
-        ((teacher, bare), hidden_state_terms([1]), "read hidden_states 0, but the student gives"),
-    ]:
-        run = RunFolder(tmp_path / "run", {})
-        owner, phases = Teacher([models[0]], tokenizer, TASK), terms and [Phase(terms)]
-        with pytest.raises(InputError, match=message):
-            distil(owner, models[1], tokenizer, DATA, CONFIG, run, phases)
-    with pytest.raises(InputError, match="intermediate_epochs=1 has no effect without terms of"):
-        split_phases(soft_label_terms(TASK), TASK, 1)
     learns = Phase(soft_label_terms(TASK))
-    for phases, message in [
-        ([learns, learns], "A phase before the last has no epochs; give Phase"),
-        ([Phase([], 1, hard_label_weight=0.0), learns], "hard_label_weight=0.0 leave nothing to"),
-    ]:
-        with pytest.raises(InputError, match=message):
-            distil(owner, student, tokenizer, DATA, CONFIG, run, phases)
+    for models, phases, words in (
+        ((classifier, student), None, "The teacher .*'classifier'"),
+        ((teacher, two), None, "The student .* 2 classes"),
+        ((teacher, student), [Phase(attention_score_terms([1]))], "attention_scores 1, .* teach"),
+        ((teacher, student), [Phase(hidden_state_terms([2]))], r"hidden_states \(0 to 2\)"),
+        ((teacher, bare), [Phase(hidden_state_terms([1]))], "hidden_states 0, .* student"),
+        ((teacher, student), [learns, learns], "no epochs"),
+        ((teacher, student), [Phase([], 1, hard_label_weight=0.0), learns], "hard_label_weight"),
+    ):
+        run, owner = RunFolder(tmp_path / "run", {}), Teacher([models[0]], tokenizer, TASK)
+        with pytest.raises(InputError, match=words):
+            distil(owner, models[1], tokenizer, DATA, CONFIG, run, phases)
+    with pytest.raises(InputError, match="intermediate_epochs=1"):
+        split_phases(soft_label_terms(TASK), TASK, 1)
     assert not (tmp_path / "run").exists()

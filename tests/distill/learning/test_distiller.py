@@ -65,40 +65,6 @@ def test_losses_that_are_shown_are_means_of_examples(pair):
     assert float(distiller.trackers["soft_label"].result()) == pytest.approx(expected, rel=1e-5)
 
 
-def test_examples_count_by_their_weights(pair):
-    """In every loss, as it is shown too; a label of -100 has no hard-label loss."""
-    teacher, student = pair
-    x, labels = make_batches().batch(np.arange(7))
-    weights = np.array([0, 1, 0, 3, 1, 0, 1], "float32")
-    labels[4] = -100
-    kept = weights > 0
-    inputs = {key: value[kept] for key, value in x.items()}
-    distiller = Distiller(student, TASK, terms(teacher, student), teacher)
-
-    def loss(x, y, sample_weight=None):
-        y_pred = distiller(x)
-        distiller.reset_metrics()
-        found = distiller.compute_loss(x, y, y_pred, sample_weight, training=True)
-        shown = distiller.get_metrics_result()
-        assert list(shown)[:2] == ["hard_label_loss", "soft_label_loss"]
-        return [float(found), *(float(v) for v in shown.values())]
-
-    few = loss(inputs, labels[kept], weights[kept])
-    assert loss(x, labels, weights) == pytest.approx(few, rel=1e-5)
-    assert loss(x, labels, 2 * weights[:, None]) == pytest.approx(few, rel=1e-5)
-    assert loss(x, labels) != pytest.approx(few, rel=1e-3)
-    # Three times the weight is three times the example.
-    thrice = np.repeat(np.arange(4), [1, 3, 1, 1])
-    inputs = {key: value[thrice] for key, value in inputs.items()}
-    assert loss(inputs, labels[kept][thrice]) == pytest.approx(few, rel=1e-5)
-    logits = student(inputs)["logits"].numpy()
-    real = labels[kept][thrice] >= 0
-    chance = tf.nn.log_softmax(logits).numpy()[real, labels[kept][thrice][real]]
-    hard = distiller.compute_loss(inputs, labels[kept][thrice], student(inputs), training=False)
-    assert float(hard) == pytest.approx(-0.5 * chance.mean(), rel=1e-5)
-    assert few[1] == pytest.approx(-chance.mean(), rel=1e-5)
-
-
 def test_a_loss_without_weight_is_shown_but_learned_from_by_nothing():
     """Not even by a gradient of 0, of which weights decay, or NaN of an infinite loss."""
     x, labels = np.ones((2, 3), "float32"), np.array([0, 1])

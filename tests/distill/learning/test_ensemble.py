@@ -5,14 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from distill.learning import Distillation, Teacher, soft_label_terms
+from distill.learning import Teacher, soft_label_terms
 from distill.learning.distiller import Distiller
 from distill.learning.ensemble import Ensemble, teacher_shares
 from tests.distill.learning.test_all_tasks import TASKS, log_softmax, make_batches
 from tfnlp.models import build_model
-from tfnlp.tasks import Classification
-from tfnlp.text import Examples, LengthBatches, WordPieceTokenizer
-from tfnlp.training import RunFolder, Splits, TrainingConfig
 
 TEMPERATURE = 3.0
 
@@ -100,35 +97,6 @@ def test_soft_labels_are_the_mean_of_the_teachers(name, small_config, tmp_path):
     given = batches.targets.batch(np.arange(5), 7)
     np.testing.assert_array_equal(again["logits"], given["logits"][:, ::-1])
     assert {path: path.stat().st_mtime_ns for path in before} == before
-
-
-def test_a_student_of_two_teachers_with_tokens_of_its_own(
-    small_config, tokenizer, tmp_path, no_graphs
-):
-    task = Classification(["bad", "good"])
-    texts = ["a fine film", "the plot is dull", "not a fine plot .", "un film !"] * 3
-    train = Examples(texts, None, [1, 0, 0, 1] * 3, task.label_names)
-    dev = Examples(texts[:4], None, [1, 0, 0, 1], task.label_names)
-    teachers = [build_model(small_config, "classifier", 2) for _ in range(2)]
-    # Fewer tokens, in another order.
-    own = WordPieceTokenizer([*tokenizer.vocabulary[:5], *tokenizer.vocabulary[20:4:-1]])
-    fewer = dataclasses.replace(small_config, vocabulary_size=own.vocabulary_size)
-    student = build_model(fewer, "classifier", 2)
-    config, run = TrainingConfig(epochs=1, batch_size=6), RunFolder(tmp_path / "run", {})
-    teacher = Teacher(teachers, tokenizer, task, cache_dir=tmp_path / "cache")
-    figures = Distillation(
-        task, student, own, Splits(train, dev, 16), config=config, run=run, teacher=teacher
-    ).run_all()
-    assert figures["teacher_parameters"] == 2 * teachers[0].count_params()
-    logits = [teacher(tokenizer(texts[:4]))["logits"].numpy() for teacher in teachers]
-    mean = np.mean([np.exp(log_softmax(x)) for x in logits], 0)
-    assert figures["teacher_dev_accuracy"] == np.mean(mean.argmax(1) == [1, 0, 0, 1])
-    # The cache holds the teachers' outputs for their own tokens.
-    batches = LengthBatches(tokenizer.encode(texts), 6)
-    kept = teacher.outputs(batches, soft_label_terms(task))
-    assert len([*teacher.cache_dir.rglob("*.safetensors")]) == 2
-    found = kept.batch(np.arange(4), 3)["logits"]
-    np.testing.assert_allclose(found, np.stack(logits, 1), atol=1e-5)
 
 
 def test_a_teacher_may_have_no_weight():

@@ -178,8 +178,7 @@ def test_an_encoder_without_a_head_teaches_states_and_attention(
         owner = Teacher([teacher], tokenizer)
         distil(owner, students[1], texts, still, cached, terms)
 
-    message = "encoder holds no masked language model, so it gives no soft labels of masked"
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match="no masked language model"):
         load_general_teacher(tmp_path / "encoder", predicts=True)
     terms = make_terms("distilbert", teacher, student, MaskedLM())
     with pytest.raises(InputError, match="Masked tokens are to be predicted, but `masking` is"):

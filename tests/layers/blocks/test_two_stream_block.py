@@ -1,11 +1,10 @@
 """`TwoStreamBlock`: two streams through the weights of one `EncoderBlock`."""
 
-import keras
 import numpy as np
 import tensorflow as tf
 
 from tests.layers.witnesses import rand
-from tfnlp.layers import EncoderBlock, TwoStreamAttention, TwoStreamBlock, permutation_masks
+from tfnlp.layers import TwoStreamAttention, TwoStreamBlock, permutation_masks
 
 
 def test_streams_are_those_of_the_attention_with_residuals():
@@ -35,36 +34,6 @@ def test_streams_are_those_of_the_attention_with_residuals():
         x = x + np.asarray(attended)
         expected = x + block.feed_forward(block.feed_forward_norm(x))
         np.testing.assert_allclose(y, expected, atol=1e-4)
-    # The content stream alone, as fine-tuning has it.
-    attention = TwoStreamAttention(2, 4, name="attention")
-    alone = EncoderBlock(2, 12, norm_first=True, activation="relu", attention=attention)
-    alone.build(h.shape)
-    own, its = ({w.path.split("/", 1)[1]: w for w in b.weights} for b in (alone, block))
-    assert own.keys() == its.keys()
-    for name, weight in own.items():
-        weight.assign(its[name])
-    further = {"memory": memory, "segment_mask": arguments["segment_mask"]}
-    y = alone(h, attention_mask=masks[0], attention_arguments=further)
-    np.testing.assert_allclose(y, found[0], atol=1e-5)
-
-
-def test_saves_with_its_attention_and_knows_its_shapes(tmp_path):
-    h, g, memory = keras.Input((5, 8)), keras.Input((2, 8)), keras.Input((3, 8))
-    mapping = keras.Input((2, 5))
-    block = TwoStreamBlock(2, 12, attention=TwoStreamAttention(2, 4, clamp_length=2), name="pair")
-    (content, query), scores = block(
-        h, g, memory=memory, target_mapping=mapping, return_attention_scores=True
-    )
-    assert content.shape == (None, 5, 8) and query.shape == (None, 2, 8)
-    assert [s.shape for s in scores] == 2 * [(None, 2, 5, 8)]
-    model = keras.Model([h, g, memory, mapping], [content, query])
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert [w.path for w in loaded.weights] == [w.path for w in model.weights]
-    assert loaded.get_layer("pair").attention.clamp_length == 2
-    x = [rand(1, *i.shape[1:], seed=n) for n, i in enumerate(model.inputs)]
-    for a, b in zip(model(x), loaded(x), strict=True):
-        np.testing.assert_array_equal(a, b)
 
 
 def test_the_query_stream_sees_what_the_content_stream_does_where_nothing_else_is_said():

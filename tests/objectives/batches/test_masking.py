@@ -41,10 +41,7 @@ def words_of(ids):
 
 @pytest.mark.parametrize(
     ("rows", "options"),
-    [
-        (9600, {}),
-        (9600, {"word_starts": STARTS, "longest_span": 3}),
-    ],
+    [(9600, {}), (9600, {"word_starts": STARTS, "longest_span": 3})],
     ids=["tokens", "spans of words"],
 )
 def test_shares_are_those_of_the_papers(rows, options):

@@ -4,20 +4,13 @@ import numpy as np
 import pytest
 
 from tests.objectives.batches.test_token_stream import large_corpus
+from tests.objectives.test_permutation_lm import tokens  # noqa: F401  fixture
 from tfnlp.objectives import PermutationLM
 from tfnlp.objectives.batches.permutation_batches import (
     draw_context_spans,
     draw_order,
     draw_targets,
 )
-from tfnlp.text.tokenizers.tokenizer_loading import train_tokenizer
-
-TEXTS = ["a cat sat on the mat", "the dog ran to a cat", "a b c d e"] * 20
-
-
-@pytest.fixture(scope="module")
-def tokens():
-    return train_tokenizer(TEXTS, "unigram", 60, "xlnet")[0]
 
 
 def near_share(count, total, share):
@@ -76,7 +69,7 @@ def test_the_order_of_a_part():
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
-def test_lanes_advance_by_the_reuse_length(tokens, bidirectional):
+def test_lanes_advance_by_the_reuse_length(tokens, bidirectional):  # noqa: F811
     objective = PermutationLM(8, predict_one_in=3, max_span=2, bidirectional=bidirectional)
     corpus = large_corpus(documents=30, lowest=7)
     batches = objective.batches(corpus, tokens, 4, 21, seed=4)
@@ -140,7 +133,7 @@ def test_lanes_advance_by_the_reuse_length(tokens, bidirectional):
     assert (inputs["padding_mask"] == 1).all()
 
 
-def test_segments_without_memory_cover_the_stream(tokens):
+def test_segments_without_memory_cover_the_stream(tokens):  # noqa: F811
     objective = PermutationLM(predict_one_in=4, max_span=3)
     batches = objective.batches(large_corpus(documents=30, lowest=7), tokens, 4, 15, seed=1)
     flat = batches.stream(0).read(0, batches.tokens)

@@ -11,7 +11,7 @@ from tfnlp.utils.errors import InputError
 
 # Documents of sentences of 2 + 3 + 1, 9, none, and 4 tokens.
 CORPUS = Corpus.from_documents(
-    [[[10, 11], [12, 13, 14], [15]], [[*range(20, 29)]], [], [[30, 31, 32, 33]]],
+    [[[10, 11], [12, 13, 14], [15]], [[*range(20, 29)]], [], [[30, 31, 32, 33]]]
 )
 
 
