@@ -219,21 +219,20 @@ class LabelPredictions(PredictionTask):
 
     @property
     def header(self):
-        return (self.answer_name, *self._shares, self.text_column)
+        return (self.answer_name, *self._share_names, self.text_column)
 
     @property
     def columns(self):
-        return ("prediction", *self._shares)
+        return ("prediction", *self._share_names)
 
     @property
-    def _shares(self):
+    def _share_names(self):
         return self.labels if self.probabilities else [self.share]
 
     def values(self, prediction):
-        shares = prediction.probabilities
         if self.probabilities:
-            return [self.answer(prediction), *map(float, shares.values())]
-        return [self.answer(prediction), float(shares[prediction.label])]
+            return [self.answer(prediction), *map(float, prediction.probabilities.values())]
+        return [self.answer(prediction), self._shares(prediction)]
 
     def _task(self):
         decision = Decision.from_settings(self.settings)
@@ -256,15 +255,15 @@ class LabelPredictions(PredictionTask):
     def row(self, prediction, text, *second_text):
         columns = [f"{share:.6f}" for share in prediction.probabilities.values()]
         if not self.probabilities:
-            columns = [",".join(f"{share:.4f}" for share in self._shares(prediction))]
+            columns = [",".join(f"{share:.4f}" for share in np.ravel(self._shares(prediction)))]
         return [self._label_text(prediction), *columns, text, *second_text]
 
     def _label_text(self, prediction):
         return prediction.label
 
     def _shares(self, prediction):
-        """Return the probabilities behind an answer."""
-        return [max(prediction.probabilities.values())]
+        """Return the probability of an answer; of the most probable label where it is none."""
+        return float(max(prediction.probabilities.values()))
 
 
 class LabelSetPredictions(LabelPredictions):
@@ -295,12 +294,6 @@ class LabelSetPredictions(LabelPredictions):
     def answer(self, prediction):
         return [*prediction.labels]
 
-    def values(self, prediction):
-        labels, shares = self.answer(prediction), prediction.probabilities
-        if self.probabilities:
-            return [labels, *map(float, shares.values())]
-        return [labels, [float(shares[label]) for label in labels]]
-
     def cells(self, prediction):
         labels, *shares = self.values(prediction)
         return [self._separator.join(labels), *shares]
@@ -325,7 +318,7 @@ class LabelSetPredictions(LabelPredictions):
         return self.gold_text(prediction.labels)
 
     def _shares(self, prediction):
-        return [prediction.probabilities[label] for label in prediction.labels]
+        return [float(prediction.probabilities[label]) for label in prediction.labels]
 
 
 class NumberPredictions(PredictionTask):

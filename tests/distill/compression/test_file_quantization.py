@@ -202,7 +202,7 @@ def test_an_export_calibrates_on_encoded_pairs(model, tokenizer, tmp_path, monke
 
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "litert_quantizer", None)
-    with pytest.raises(InputError, match=r"quantization='int4' needs .*tfnlp\[quantizer\]"):
+    with pytest.raises(InputError, match=r"quantization='int4' needs litert_quantizer"):
         check_quantization("int4")
 
 

@@ -13,7 +13,7 @@ from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.training.experiments.experiment import Experiment
 from tfnlp.training.experiments.pretraining import Evaluator
 from tfnlp.training.run.fingerprints import content_fingerprint
-from tfnlp.training.run.run_report import write_report
+from tfnlp.training.run.run_report import TaskFacts, write_report
 from tfnlp.training.step.optimizer import compile_model
 from tfnlp.training.step.trainer import Pretrainer
 from tfnlp.training.step.workers import wait_for_all
@@ -146,4 +146,4 @@ class TranslatorTraining(Experiment):
 
     def report(self, figures):
         counts = {name: len(texts) for name, texts in self.data.parts().items()}
-        write_report(self.run, figures, metric="perplexity", examples=counts)
+        write_report(self.run, figures, metric="perplexity", facts=TaskFacts(examples=counts))
