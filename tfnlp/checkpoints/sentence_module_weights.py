@@ -35,63 +35,55 @@ def write_modules(model, folder, settings):
         settings: as of `read_embedding_settings`.
     """
     head = vector_head(model)
+    modules = {"": "Transformer", "1_Pooling": "Pooling"}
+    settings_of = {"1_Pooling": _pooling_settings(model, head)}
+    for layer, projection in zip(projections(model), head.projections, strict=True):
+        place = f"{len(modules)}_Dense"
+        modules[place] = "Dense"
+        settings_of[place] = _dense_settings(layer, projection)
+        (folder / place).mkdir(exist_ok=True)
+        write_tensors(folder / place / WEIGHTS, _dense_tensors(layer))
+    if head.normalize:
+        place = f"{len(modules)}_Normalize"
+        modules[place], settings_of[place] = "Normalize", {}
+    for place, values in settings_of.items():
+        (folder / place).mkdir(exist_ok=True)
+        write_json(folder / place / "config.json", values)
+    lengths = {"max_seq_length": settings.get("max_length"), "do_lower_case": False}
+    write_json(folder / LENGTHS, lengths)
+    prompts = {
+        "prompts": settings.get("prompts", {}),
+        "default_prompt_name": settings.get("default_prompt"),
+        "similarity_fn_name": "cosine",
+    }
+    write_json(folder / PROMPTS, prompts)
+    entries = [
+        {"idx": i, "name": str(i), "path": place, "type": f"sentence_transformers.models.{kind}"}
+        for i, (place, kind) in enumerate(modules.items())
+    ]
+    write_json(folder / MODULES, entries)  # last, so that a folder with it has all of them
+
+
+def _pooling_settings(model, head):
     theirs = {ours: name for name, ours in MODES.items()}
     modes = [theirs[mode] for mode in head.pooling]
     pooling = {flag: mode in modes for mode, flag in FLAGS.items()}
     if modes != sorted(modes, key=[*FLAGS].index):  # an order that versions before 6 lack
         pooling = {"pooling_mode": modes}
     width = model.output["sequence_output"].shape[-1]
-    modules = [
-        ("Transformer", "", None),
-        (
-            "Pooling",
-            "1_Pooling",
-            {
-                "word_embedding_dimension": width,
-                **pooling,
-                "include_prompt": True,
-            },
-        ),
-    ]
+    return {"word_embedding_dimension": width, **pooling, "include_prompt": True}
+
+
+def _dense_settings(layer, projection):
     names = {ours: name for name, ours in ACTIVATIONS.items()}
-    for layer, projection in zip(projections(model), head.projections, strict=True):
-        place = f"{len(modules)}_Dense"
-        modules.append(
-            (
-                "Dense",
-                place,
-                {
-                    "in_features": layer.kernel.shape[0],
-                    "out_features": projection.units,
-                    "bias": projection.use_bias,
-                    "activation_function": names[projection.activation],
-                },
-            )
-        )
-        (folder / place).mkdir(exist_ok=True)
-        tensors = {"linear.weight": np.ascontiguousarray(np.asarray(layer.kernel).T)}
-        if layer.use_bias:
-            tensors["linear.bias"] = np.asarray(layer.bias)
-        write_tensors(folder / place / WEIGHTS, tensors)
-    if head.normalize:
-        modules.append(("Normalize", f"{len(modules)}_Normalize", {}))
-    for _, place, values in modules[1:]:
-        (folder / place).mkdir(exist_ok=True)
-        write_json(folder / place / "config.json", values)
-    write_json(
-        folder / LENGTHS, {"max_seq_length": settings.get("max_length"), "do_lower_case": False}
-    )
-    write_json(
-        folder / PROMPTS,
-        {
-            "prompts": settings.get("prompts", {}),
-            "default_prompt_name": settings.get("default_prompt"),
-            "similarity_fn_name": "cosine",
-        },
-    )
-    # Last, so that a folder with this file has all of them.
-    entries = [
-        {"idx": i, "name": str(i), "path": place, "type": f"sentence_transformers.models.{kind}"}
-        for i, (kind, place, _) in enumerate(modules)
-    ]
-    write_json(folder / MODULES, entries)
+    return {
+        "in_features": layer.kernel.shape[0],
+        "out_features": projection.units,
+        "bias": projection.use_bias,
+        "activation_function": names[projection.activation],
+    }
+
+
+def _dense_tensors(layer):
+    tensors = {"linear.weight": np.ascontiguousarray(np.asarray(layer.kernel).T)}
+    return tensors | ({"linear.bias": np.asarray(layer.bias)} if layer.use_bias else {})
