@@ -17,6 +17,7 @@ TASKS = {
     "runs/answers/best": ("answerer", None, None, {"max_question_length": 32}),
     "runs/numbers/best": ("classifier", 1, ["score"], None),
     "runs/choices/best": ("chooser", None, None, None),
+    "runs/search/best": ("embedder", None, None, None),
 }
 
 

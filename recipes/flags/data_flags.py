@@ -8,7 +8,7 @@ from recipes.flags import dataclass_flags
 from recipes.shell.command_line import group, refuse_without
 from recipes.shell.input_checks import named_files
 from tfnlp import checkpoints, corpora, pipelines, text
-from tfnlp.tasks.kinds import TASK_HEADS
+from tfnlp.tasks.kinds import EMBEDDER, TASK_HEADS
 from tfnlp.text.reading.lines import holds_nothing
 from tfnlp.utils.errors import InputError
 
@@ -97,7 +97,8 @@ def read_inputs(path, folder, text_column=None, pair_column=None):
         folder: of a model, whose task decides the format; None for texts without a task.
         text_column, pair_column: names of columns; the task's defaults if None.
     """
-    if folder is None or checkpoints.read_head(folder) not in TASK_HEADS:
+    head = folder and checkpoints.read_head(folder)
+    if head == EMBEDDER.head or head not in TASK_HEADS:
         examples = text.read_examples(path, text_column or "sentence", pair_column, None)
         return pipelines.Inputs(examples.texts, examples.pairs)
     # An empty label column means no labels.

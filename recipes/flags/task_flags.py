@@ -157,7 +157,9 @@ def define_embedder_flags():
         "Columns of a text, of one like it and, for ranking and triplet, of any unlike it.",
     )
     flags.DEFINE_string(
-        "score_column", "score", "Column of the number, with cosine, cosent and contrastive."
+        "score_column",
+        None,
+        "Column of the number, with cosine, cosent and contrastive; score if not given.",
     )
     dataclass_flags.define(VectorSettings)
     flags.DEFINE_list(
@@ -176,7 +178,7 @@ def define_embedder_flags():
 
 def read_text_groups(settings):
     """Return the groups of texts as of `read_splits`, for `VectorSettings`."""
-    score = FLAGS.score_column if settings.loss in SCORED else None
+    score = (FLAGS.score_column or "score") if settings.loss in SCORED else None
     return read_splits(lambda path: tasks.read_text_groups(path, FLAGS.text_columns, score))
 
 

@@ -37,6 +37,7 @@ _DEFAULTS = {
     "context": "text_column",
     "question": "question_column",
     "prompt": "prompt_column",
+    "score": "score_column",
 }
 # Columns that do not apply if two parallel text files are given.
 _OF_ONE_TABLE = ("source_column", "target_column")

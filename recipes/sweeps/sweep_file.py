@@ -98,7 +98,7 @@ class Sweep:
 
     @property
     def unit(self):
-        """What the runs of a variant differ in, "seed" or "fold"."""
+        """The number that tells a variant's runs apart, "seed" or "fold"."""
         return "fold" if self.folds else "seed"
 
     def runs(self, folder):
@@ -208,17 +208,21 @@ def check_sweep(sweep, with_files=True):
 
 def _with_folds(sweep):
     """Return the variants with the fold in the steps whose recipe reads one."""
-    if not sweep.folds:
-        return sweep.variants
+    recipes_of_folds = WITH_FOLDS if sweep.folds else ()
     variants = {
         name: [
-            step.with_flags({"fold": "{fold}"} if step.recipe in WITH_FOLDS else {})
+            step.with_flags({"fold": "{fold}"} if step.recipe in recipes_of_folds else {})
             for step in steps
         ]
         for name, steps in sweep.variants.items()
     }
     for name, steps in variants.items():
-        if not any("{fold}" in value for step in steps for value in step.flags.values()):
+        reads = any("{fold}" in value for step in steps for value in step.flags.values())
+        if reads and not sweep.folds:
+            raise InputError(
+                f"{sweep.path}, variant {name!r}: {{fold}} needs `folds`, such as folds: 5."
+            )
+        if sweep.folds and not reads:
             raise InputError(
                 f"{sweep.path}, variant {name!r}: no step reads a fold, which "
                 f"{' and '.join(WITH_FOLDS)} do; leave `folds` out."

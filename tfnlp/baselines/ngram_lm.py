@@ -30,7 +30,7 @@ class NgramSettings(Settings):
 
 
 class Continuations(NamedTuple):
-    """What follows a context.
+    """Counts of the tokens that follow a context.
 
     Args:
         counts: {token: count}.

@@ -13,7 +13,12 @@ from absl import logging
 
 from tfnlp.checkpoints.checkpoint_map import map_of
 from tfnlp.checkpoints.tensors import ADAPTER_CONFIG, TensorReader, write_tensors
-from tfnlp.checkpoints.weight_assignment import OTHER_HEADS, as_variable, task_layers
+from tfnlp.checkpoints.weight_assignment import (
+    OTHER_HEADS,
+    as_variable,
+    task_layers,
+    trains_beside_lora,
+)
 from tfnlp.layers.core.lora import lora_layers
 from tfnlp.models import config_of
 from tfnlp.utils.errors import InputError
@@ -50,12 +55,12 @@ def write_adapter(model, folder, tensors):
     """
     family = map_of(config_of(model))
     weights, of_head = family.weights(model), task_layers(model)
-    layers = [layer for layer in lora_layers(model) if _top(layer) not in of_head]
+    layers = [x for x in lora_layers(model) if x.path.partition("/")[0] not in of_head]
     if reason := _reason_against(model, layers, weights):
         logging.warning("No adapter is written beside the merged model: %s.", reason)
     if reason or not layers:
         return
-    factors = _stored_factors(layers, weights, family, model.head)
+    factors, rank = _stored_factors(layers, weights, family, model.head)
     head = {}  # {name: module} of the tensors that are stored whole
     for weight in weights.values():
         prefix = family.prefix_of(weight, model.head)
@@ -66,7 +71,6 @@ def write_adapter(model, folder, tensors):
     for module, (a, b) in factors.items():
         adapter[f"{PREFIX}{module}.lora_A.weight"] = np.ascontiguousarray(a.T)
         adapter[f"{PREFIX}{module}.lora_B.weight"] = np.ascontiguousarray(b.T)
-    rank = a.shape[1]
     base, remote = model.checkpoint, NAME.fullmatch(model.checkpoint or "")
     make_folder(folder)
     write_tensors(folder / TENSORS, adapter)
@@ -87,10 +91,6 @@ def write_adapter(model, folder, tensors):
     )
 
 
-def _top(layer):
-    return layer.path.partition("/")[0]
-
-
 def _reason_against(model, layers, weights):
     """Return why an adapter cannot hold what trains, in words; None if it can."""
     for layer in layers:
@@ -99,14 +99,13 @@ def _reason_against(model, layers, weights):
             return f"{layer.path} is no linear layer in `transformers`"
     of_head = task_layers(model)
     for variable in model.trainable_weights:
-        is_of_head = variable.path.partition("/")[0] in of_head
-        if layers and not (is_of_head or variable.name.startswith("lora_")):
+        if layers and not trains_beside_lora(variable, of_head):
             return f"{variable.path} trains too; freeze it, as `tfnlp.training.add_lora` does"
     return None
 
 
 def _stored_factors(layers, weights, family, head):
-    """Return {module of `transformers`: (A (D, r), B (r, units))}, of one r for all."""
+    """Return {module of `transformers`: (A (D, r), B (r, units))}, and r, one for all."""
     modules = {}  # {module: [(A, B) of each of our kernels that its kernel holds]}
     for layer in layers:
         weight = weights[layer._kernel.path]
@@ -123,7 +122,7 @@ def _stored_factors(layers, weights, family, head):
         a, b = np.concatenate([a for a, _ in pairs], 1), np.concatenate([b for _, b in pairs], 0)
         spare = (0, rank - a.shape[1])  # zeros, where others have more
         factors[module] = np.pad(a, ((0, 0), spare)), np.pad(b, (spare, (0, 0)))
-    return factors
+    return factors, rank
 
 
 def merge_adapter(model, folder):

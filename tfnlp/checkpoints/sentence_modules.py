@@ -54,10 +54,18 @@ class Module:
     kind: str
     folder: pathlib.Path
 
+    @property
+    def path(self):
+        """File of its settings."""
+        return self.folder / "config.json"
+
     def settings(self):
         """Return its settings; none where it has no file of them."""
-        path = self.folder / "config.json"
-        return read_json(path) if path.exists() else {}
+        return _read_if_there(self.path)
+
+
+def _read_if_there(path):
+    return read_json(path) if path.exists() else {}
 
 
 def has_modules(folder):
@@ -90,20 +98,19 @@ def read_embedding_settings(folder):
 
     `max_length` is in tokens; `prompts` are beginnings of texts by name.
     """
-    path, settings = pathlib.Path(folder) / LENGTHS, {}
-    if path.exists() and read_json(path).get("do_lower_case"):
+    folder = pathlib.Path(folder)
+    lengths, prompts = (_read_if_there(folder / name) for name in (LENGTHS, PROMPTS))
+    if lengths.get("do_lower_case"):
         raise InputError(
-            f"{path}: do_lower_case=true changes texts before the tokenizer; let the tokenizer do "
-            "it, by its own do_lower_case, and set it to false here."
+            f"{folder / LENGTHS}: do_lower_case=true changes texts before the tokenizer; let the "
+            "tokenizer do it, by its own do_lower_case, and set it to false here."
         )
-    for name, fields in (
-        (LENGTHS, {"max_seq_length": "max_length"}),
-        (PROMPTS, {"prompts": "prompts", "default_prompt_name": "default_prompt"}),
-    ):
-        path = pathlib.Path(folder) / name
-        values = read_json(path) if path.exists() else {}
-        settings |= {ours: values[key] for key, ours in fields.items() if values.get(key)}
-    return settings
+    settings = {
+        "max_length": lengths.get("max_seq_length"),
+        "prompts": prompts.get("prompts"),
+        "default_prompt": prompts.get("default_prompt_name"),
+    }
+    return {name: value for name, value in settings.items() if value}
 
 
 def read_modules(folder):
@@ -131,7 +138,7 @@ def _is_module(entry):
 
 
 def _read_pooling(module):
-    settings, path = module.settings(), module.folder / "config.json"
+    settings, path = module.settings(), module.path
     names = settings.get("pooling_mode")
     if names is None:
         names = [name for name, flag in FLAGS.items() if settings.get(flag)] or ["mean"]
@@ -147,7 +154,7 @@ def _read_pooling(module):
 
 
 def _read_projection(module):
-    settings, path = module.settings(), module.folder / "config.json"
+    settings, path = module.settings(), module.path
     activation = settings.get("activation_function", "torch.nn.modules.activation.Tanh")
     places = {settings.get(name) for name in ("module_input_name", "module_output_name")}
     if (
@@ -159,6 +166,8 @@ def _read_projection(module):
             f"{path}: only a Dense of the sentence embedding, without a residual and with one of "
             f"{', '.join(ACTIVATIONS)}, is supported."
         )
+    if not isinstance(settings.get("out_features"), int):
+        raise InputError(f"{path} has no out_features, the width of its output; get it anew.")
     return Projection(
         settings["out_features"], ACTIVATIONS[activation], settings.get("bias", True)
     )

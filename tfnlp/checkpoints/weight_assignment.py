@@ -3,6 +3,7 @@
 import numpy as np
 
 from tfnlp.configs import CLASS_HEADS
+from tfnlp.models import projections
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
 
@@ -71,10 +72,16 @@ def assign_weights(model, family, reader, with_head):
 
 def task_layers(model):
     """Return the names of the layers that fine-tuning starts anew: none of a language model."""
-    if model.head not in TASK_HEADS:
-        return set()
-    projections = {x.name for x in model.layers if x.name.startswith("projection_")}
-    return HEAD_LAYERS | projections
+    return _head_layers(model) if model.head in TASK_HEADS else set()
+
+
+def trains_beside_lora(variable, head_layers):
+    """Return whether a variable trains where LoRA does: a factor, or one of the `task_layers`."""
+    return variable.name.startswith("lora_") or variable.path.partition("/")[0] in head_layers
+
+
+def _head_layers(model):
+    return HEAD_LAYERS | {layer.name for layer in projections(model)}
 
 
 def stored_names(family, reader):
@@ -91,6 +98,7 @@ def _match_tensors(model, family, reader, with_head):
     """Return a (variable, tensor name, `Weight`) for each tensor, and the fresh variables."""
     stored, weights = stored_names(family, reader), family.weights(model)
     assignments, fresh, missing = [], [], []
+    head_layers = _head_layers(model)
     for variable in model.weights:
         weight, layer = weights.get(variable.path), variable.path.partition("/")[0]
         is_read = weight and (with_head or not weight.head or weight.of_any_head)
@@ -103,7 +111,7 @@ def _match_tensors(model, family, reader, with_head):
                     f"but config.json asks for {shape}."
                 )
             assignments.append((variable, name, weight))
-        elif layer in HEAD_LAYERS or layer.startswith("projection_"):
+        elif layer in head_layers:
             fresh.append(variable)
             if weight and weight.head and layer != PAIR_HEAD:
                 missing.append(weight.name)

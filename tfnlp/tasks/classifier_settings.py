@@ -30,7 +30,7 @@ class ClassLoss(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class Decision(Settings):
-    """How the probabilities of one label a text become answers.
+    """Settings by which the probabilities of one label a text become answers.
 
     Args:
         calibrated: whether the trained model's logits are divided by a temperature of the least
@@ -72,7 +72,7 @@ class Decision(Settings):
 
     @property
     def rejects(self):
-        """Whether a text may get `none_label`."""
+        """True if a text may get `none_label`."""
         return self.threshold > 0 or self.selective_accuracy is not None
 
     @classmethod
@@ -84,6 +84,5 @@ class Decision(Settings):
 
 def changed(settings):
     """Return {name: value} of the fields of a dataclass that have not their defaults."""
-    fields = dataclasses.fields(settings)
-    values = {field.name: getattr(settings, field.name) for field in fields}
-    return {f.name: values[f.name] for f in fields if values[f.name] != f.default}
+    values = {field.name: field.default for field in dataclasses.fields(settings)}
+    return {k: v for k, v in vars(settings).items() if v != values[k]}

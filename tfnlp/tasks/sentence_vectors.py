@@ -141,14 +141,13 @@ class SentenceVectors(Task):
 
     def decode(self, examples, encodings, outputs):
         """Return the vectors of each example's texts, (n, D), of length 1."""
-        vectors = np.stack(outputs["embedding"])
-        return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+        return _unit(np.stack(outputs["embedding"]))
 
     def score_predictions(self, examples, predictions):
         return self._scores(examples, predictions) | {
             f"{name}_at_{dim}": value
             for dim in self.vectors.matryoshka_dims
-            for name, value in self._scores(examples, _cut(predictions, dim)).items()
+            for name, value in self._scores(examples, _unit(predictions[..., :dim])).items()
             if name == self.monitor
         }
 
@@ -171,6 +170,5 @@ class SentenceVectors(Task):
         return {} if scores is None else retrieval_scores(scores, positives)
 
 
-def _cut(vectors, dim):
-    vectors = vectors[..., :dim]
+def _unit(vectors):
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)

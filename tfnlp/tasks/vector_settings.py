@@ -3,14 +3,14 @@
 import dataclasses
 
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.settings import setting
+from tfnlp.utils.settings import Settings, setting
 
 # Losses of pairs with a number each.
 SCORED = ("cosine", "cosent", "contrastive")
 
 
 @dataclasses.dataclass(frozen=True)
-class VectorSettings:
+class VectorSettings(Settings):
     """Loss of `tfnlp.tasks.SentenceVectors`.
 
     Args:
@@ -35,6 +35,7 @@ class VectorSettings:
     num_texts: int = 2
 
     def __post_init__(self):
+        super().__post_init__()
         right = {"ranking": self.num_texts >= 2, "triplet": self.num_texts == 3}
         if not right.get(self.loss, self.num_texts == 2):
             raise InputError(

@@ -20,7 +20,7 @@ BASELINE = "The baseline gives all examples their commonest label or labels, or 
 
 @dataclasses.dataclass(frozen=True)
 class TaskFacts:
-    """What a report says of a task and its data.
+    """Facts of a task and its data for a report.
 
     Args:
         labels: the class names, or None.
@@ -50,17 +50,15 @@ def write_report(run, figures, metric="accuracy", epoch="best", facts=None):
     plot = plot_curves(run.metrics(), run.path / "curves.png", metric)
     facts = facts or TaskFacts()
     trained = _training_facts(run, facts.examples or {})
-    card = run.path.name, facts.labels, _sections(run, figures, trained)
+    title, sections = (run.path.name, facts.labels), _sections(run, figures, trained)
     folder = f"best/ is a Hugging Face folder of the {epoch} epoch"
-    write_text(run.path / "README.md", _model_card(*card, folder, plot=plot))
-    name, labels, sections = card
-    if facts.mistakes:
-        measured, *others = sections.items()
-        sections = dict([measured, ("Worst mistakes on dev", facts.mistakes), *others])
-    page = _report_page(name, labels, sections, folder, run.metrics(), metric)
-    write_text(run.path / "report.html", page)
+    write_text(run.path / "README.md", _model_card(*title, sections, folder, plot=plot))
+    measured, *others = sections.items()
+    mistakes = [("Worst mistakes on dev", facts.mistakes)] if facts.mistakes else []
+    page = *title, dict([measured, *mistakes, *others]), folder
+    write_text(run.path / "report.html", _report_page(*page, run.metrics(), metric))
     if run.best.exists():  # which has no plot, and may be shared alone
-        write_text(run.best / "README.md", _model_card(*card, folder, plot=False))
+        write_text(run.best / "README.md", _model_card(*title, sections, folder, plot=False))
     for key, value in figures.items():
         logging.info("%s: %s", key, _text(value))
         if key.endswith("only_answer"):

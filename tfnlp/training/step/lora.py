@@ -5,7 +5,7 @@ import math
 import keras
 from absl import logging
 
-from tfnlp.checkpoints.weight_assignment import HEAD_LAYERS, task_layers
+from tfnlp.checkpoints.weight_assignment import HEAD_LAYERS, task_layers, trains_beside_lora
 from tfnlp.models import TextModel
 from tfnlp.utils.errors import InputError
 
@@ -56,8 +56,7 @@ def add_lora(model, rank, layers=("query", "value")):
     for part in models:
         of_head = task_layers(part)
         for variable in part.trainable_variables:
-            is_of_head = variable.path.partition("/")[0] in of_head
-            if not (is_of_head or variable.name.startswith("lora_")):
+            if not trains_beside_lora(variable, of_head):
                 variable.trainable = False
     if adapted:
         counts = (
