@@ -2,7 +2,7 @@
 
     python -m benchmarks.sentence_vectors --model_dir=all-MiniLM-L6-v2
 
-Texts of 5 tokens to the model's most, each by itself, on one thread.
+Texts of 5 tokens to the model's most, each by itself, on one thread. Needs `.[parity]`.
 """
 
 import pathlib

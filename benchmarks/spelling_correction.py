@@ -43,8 +43,10 @@ def main():
     rows = draw.sample(rows, min(FLAGS.sentences, len(rows)))
     settings = dataclass_flags.read(baselines.SpellingSettings)
     cosines = baselines.NearestSpelling(sorted(known))
-    found = [cosines.nearest(wrong[place])[0][0] == words[place] for words, wrong, place in rows]
-    print(f"nearest by cosine: {np.mean(found):.1%} restored")
+    restored = [
+        cosines.nearest(wrong[place])[0][0] == words[place] for words, wrong, place in rows
+    ]
+    print(f"nearest by cosine: {np.mean(restored):.1%} restored")
     for order in map(int, FLAGS.orders):
         model = baselines.NgramModel(train, baselines.NgramSettings(order))
         corrector = baselines.SpellingCorrector(model, settings)

@@ -11,7 +11,12 @@ from tfnlp.tasks import classification, multi_label, regression
 from tfnlp.tasks.answerer_settings import AnswererSettings
 from tfnlp.tasks.classifier_settings import ClassLoss, Decision
 from tfnlp.tasks.multi_label import as_threshold
-from tfnlp.tasks.vector_settings import SCORED, VectorSettings
+from tfnlp.tasks.vector_settings import (
+    RETRIEVAL_SCORES,
+    SCORED,
+    SIMILARITY_SCORES,
+    VectorSettings,
+)
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -162,6 +167,8 @@ def define_embedder_flags():
         "Column of the number, with cosine, cosent and contrastive; score if not given.",
     )
     dataclass_flags.define(VectorSettings)
+    rest = "; if not given ndcg_10, or spearman with a score"
+    define_monitor_flag([*RETRIEVAL_SCORES, *SIMILARITY_SCORES], rest=rest)
     flags.DEFINE_list(
         "pooling",
         None,

@@ -17,7 +17,7 @@ PAIRS = [("a fine film", "the good film"), ("the the a", "a the a"), ("film", "f
 def flags(one_layer, tokenizer, tmp_path):
     save_model(build_model(one_layer), tmp_path / "bert", None, tokenizer)
     for name in ("train", "dev"):
-        rows = ["text\tother\tscore"] + [f"{a}\t{b}\t{i}" for i, (a, b) in enumerate(PAIRS)]
+        rows = ["text\tother\talike"] + [f"{a}\t{b}\t{i}" for i, (a, b) in enumerate(PAIRS)]
         (tmp_path / f"{name}.tsv").write_text("\n".join(rows))
     files = [f"--{name}={tmp_path / name}.tsv" for name in ("train", "dev")]
     files += [f"--model_dir={tmp_path / 'bert'}", f"--output_dir={tmp_path / 'run'}"]
@@ -44,7 +44,8 @@ def test_a_run_ends_in_a_folder_and_a_file_with_its_vectors(run, flags, tmp_path
 
 
 def test_a_run_by_scores(run, flags, tmp_path):
-    run("finetune_embedder", *flags, "--loss=cosent", "--epochs=8", "--learning_rate=5e-3")
+    how = ["--loss=cosent", "--score_column=alike", "--epochs=8", "--learning_rate=5e-3"]
+    run("finetune_embedder", *flags, *how)
     figures = json.loads((tmp_path / "run/figures.json").read_text())
     assert figures["dev_spearman"] == pytest.approx(1)
     done = run("finetune_embedder", *flags, "--loss=cosent", "--symmetric", status=2)

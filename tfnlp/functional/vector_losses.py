@@ -8,9 +8,6 @@ from keras import ops
 
 from tfnlp.functional.weighted_losses import weighted_mean
 
-# 1 / temperature of a softmax of cosines.
-SCALE = 20.0
-
 
 def unit(vectors):
     """Return vectors (..., D) of length 1, float32."""
@@ -23,7 +20,7 @@ def cosines(vectors):
     return ops.sum(first * second, axis=-1)
 
 
-def ranking_loss(vectors, labels=None, sample_weight=None, scale=SCALE, symmetric=False):
+def ranking_loss(vectors, labels=None, sample_weight=None, scale=20.0, symmetric=False):
     """Compute the multiple negatives ranking loss (Henderson et al. 2017, section 4.4).
 
     Each anchor is to find its own second text among all texts of the batch but the anchors, by
@@ -67,7 +64,7 @@ def cosine_loss(vectors, labels, sample_weight=None):
     return weighted_mean(ops.square(difference), sample_weight)
 
 
-def cosent_loss(vectors, labels, sample_weight=None, scale=SCALE):
+def cosent_loss(vectors, labels, sample_weight=None, scale=20.0):
     """Compute the CoSENT loss (Su 2022): `log(1 + sum exp(scale * (cos_j - cos_i)))`.
 
     The sum is over all i and j of the batch where label i is the higher one; weights do not count.

@@ -1,8 +1,8 @@
 """Scores of a search: whether each query finds its text among all."""
 
 import importlib.util
-import logging as logging_of_library
 import re
+from logging import WARNING, getLogger
 
 import numpy as np
 from absl import logging
@@ -49,7 +49,7 @@ def bm25_scores(queries, texts):
         return None
     import bm25s
 
-    logging_of_library.getLogger("bm25s").setLevel(logging_of_library.WARNING)
+    getLogger("bm25s").setLevel(WARNING)
     index = bm25s.BM25()
     index.index([_words(text) for text in texts], show_progress=False)
     return np.stack([index.get_scores(_words(query)) for query in queries])

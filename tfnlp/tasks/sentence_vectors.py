@@ -13,7 +13,12 @@ from tfnlp.layers import MergeChoices
 from tfnlp.tasks.kinds import EMBEDDER
 from tfnlp.tasks.retrieval import bm25_scores, retrieval_scores
 from tfnlp.tasks.task import Task
-from tfnlp.tasks.vector_settings import SCORED, VectorSettings
+from tfnlp.tasks.vector_settings import (
+    RETRIEVAL_SCORES,
+    SCORED,
+    SIMILARITY_SCORES,
+    VectorSettings,
+)
 from tfnlp.text.reading.readers import as_finite_number, read_columns
 from tfnlp.utils.errors import InputError
 
@@ -92,9 +97,8 @@ class SentenceVectors(Task):
         self.vectors = settings or VectorSettings()
         self.prompts = prompts
         self.settings = model_settings
-        self.scores = ("ndcg_10", "mrr_10", "recall_1", "recall_10")
-        if self.vectors.loss in SCORED:
-            self.scores = ("spearman", "pearson")
+        is_scored = self.vectors.loss in SCORED
+        self.scores = SIMILARITY_SCORES if is_scored else RETRIEVAL_SCORES
         self.monitor = self.scores[0]
         self.compares_examples = self.vectors.loss in ("ranking", "cosent")
         self._loss = LOSSES[self.vectors.loss]

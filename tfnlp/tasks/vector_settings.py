@@ -7,6 +7,9 @@ from tfnlp.utils.settings import Settings, setting
 
 # Losses of pairs with a number each.
 SCORED = ("cosine", "cosent", "contrastive")
+# What they, and the others, are measured by; the first selects the best epoch.
+SIMILARITY_SCORES = ("spearman", "pearson")
+RETRIEVAL_SCORES = ("ndcg_10", "mrr_10", "recall_1", "recall_10")
 
 
 @dataclasses.dataclass(frozen=True)

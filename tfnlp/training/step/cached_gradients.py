@@ -28,6 +28,8 @@ def cached_gradients(model, data, parts):
     seeds = [v for v in model.model.variables if id(v) not in weights]
     first = [v.value + 0 for v in seeds]
 
+    (name,) = model.kind.reads
+
     def cut(value, number):
         return value[rows * number // parts : rows * (number + 1) // parts]
 
@@ -36,8 +38,6 @@ def cached_gradients(model, data, parts):
         draws = [value + tf.cast([number, 0], value.dtype) for value in first]
         with keras.StatelessScope(zip(seeds, draws, strict=True)):
             return model({k: cut(v, number) for k, v in x.items()}, training=True)[name]
-
-    (name,) = model.kind.reads
 
     shape = model.batch_model.output[name].shape
 
