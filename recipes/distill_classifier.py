@@ -14,6 +14,7 @@ from absl import flags
 from distill import learning
 from recipes.flags import distillation_flags, task_flags
 from recipes.shell import distillation_run, entry_point
+from recipes.shell.command_line import refuse_beside
 from tfnlp import text
 from tfnlp.tasks import kinds
 
@@ -26,6 +27,9 @@ task_flags.define_baseline_flag()
 
 def main():
     distillation_flags.check_flags()
+    if FLAGS.hard_label_weight == 0:
+        place = "hard_label_weight=0, with which labels have no loss"
+        refuse_beside(["focal_gamma", "class_weights"], place)
     if not FLAGS.multi_label:
         text.check_positive_label(None, FLAGS.monitor, FLAGS.positive_label)
     teacher_dir = distillation_flags.teacher_dirs()[0]

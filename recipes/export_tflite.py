@@ -228,7 +228,8 @@ def check_inputs():
     if not run.get("dev") or not pathlib.Path(run["dev"]).is_file():
         logging.info("No dev set of a run is there to compare the file on; give --check_text.")
         return None
-    columns = run.get("prompt_column") or run.get("text_column"), run.get("pair_column")
+    first, *_ = run.get("text_columns") or [run.get("prompt_column") or run.get("text_column")]
+    columns = first, run.get("pair_column")
     try:
         return read_as_the_task(run["dev"], *columns).draw(FLAGS.check_count)
     except InputError as e:

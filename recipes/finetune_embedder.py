@@ -31,9 +31,10 @@ def main():
     finetuning_run.check_flags()
     settings = dataclass_flags.read(VectorSettings, num_texts=len(FLAGS.text_columns))
     splits = task_flags.read_text_groups(settings)
-    prompts = read_prompts()
-    model_settings = {"prompts": prompts} if prompts else {}
+    known = checkpoints.read_task_settings(FLAGS.model_dir) if FLAGS.model_dir else {}
+    prompts = read_prompts(known.get("prompts", {}))
     beginnings = prompts.get("query", ""), prompts.get("document", "")
+    model_settings = {"prompts": prompts, "default_prompt": known.get("default_prompt")}
     if beginnings[0] and beginnings[0] == beginnings[1]:
         model_settings["default_prompt"] = "query"
     task = tasks.SentenceVectors(settings, beginnings, model_settings)
@@ -41,10 +42,11 @@ def main():
     finetuning_run.finetune(task, texts, splits)
 
 
-def read_prompts():
-    """Return {name: beginning of texts} of the flags, else of --model_dir."""
-    known = checkpoints.read_task_settings(FLAGS.model_dir) if FLAGS.model_dir else {}
-    prompts = dict(known.get("prompts", {}))
+def read_prompts(known):
+    """Return {name: beginning of texts} of the flags, else those known of --model_dir."""
+    prompts = dict(known)
+    if "passage" in prompts:  # as E5 calls it
+        prompts.setdefault("document", prompts["passage"])
     for name in ("query", "document"):
         value = FLAGS[f"{name}_prompt"].value
         if value is not None:

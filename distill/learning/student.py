@@ -19,6 +19,7 @@ from tfnlp.models import (
     config_of,
     num_classes,
     reads_pooled_states,
+    vector_head,
 )
 from tfnlp.utils.errors import InputError
 
@@ -165,6 +166,7 @@ def build_like(model, config, **options):
         config,
         model.head,
         num_classes(model),
+        vectors=vector_head(model),
         hidden_states="hidden_states" in model.output,
         attention_scores=attends and "attention_scores" in model.output,
         attention_projections=attends and "queries" in model.output,

@@ -7,8 +7,9 @@ from absl import flags, logging
 
 import tfnlp
 from recipes.flags import dataclass_flags
-from recipes.shell.command_line import group, refuse_beside
+from recipes.shell.command_line import flag_text, group, refuse_beside
 from tfnlp import baselines, checkpoints, configs, knowledge, text, training
+from tfnlp.tasks.kinds import EMBEDDER
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -193,6 +194,14 @@ def _build_options():
     options = {"block_size": FLAGS.block_size}
     if "pooling" in FLAGS and FLAGS.pooling:
         options["vectors"] = configs.VectorHead(tuple(FLAGS.pooling))
+        if FLAGS.model_dir and checkpoints.read_head(FLAGS.model_dir) == EMBEDDER.head:
+            known = checkpoints.read_vector_head(FLAGS.model_dir)
+            if known.pooling != tuple(FLAGS.pooling):
+                raise InputError(
+                    f"pooling={flag_text(FLAGS.pooling)} is not the pooling of "
+                    f"model_dir={FLAGS.model_dir}, {','.join(known.pooling)}; leave it out."
+                )
+            options["vectors"] = known
     return options
 
 

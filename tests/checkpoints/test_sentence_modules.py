@@ -6,7 +6,14 @@ import keras
 import numpy as np
 import pytest
 
-from tfnlp.checkpoints import load_model, read_head, read_task_settings, save_model
+from distill.compression import prune_vocabulary
+from tfnlp.checkpoints import (
+    average_folders,
+    load_model,
+    read_head,
+    read_task_settings,
+    save_model,
+)
 from tfnlp.configs import Projection, VectorHead
 from tfnlp.models import build_model, vector_head
 from tfnlp.pipelines import load_runner
@@ -85,6 +92,21 @@ def test_what_makes_other_vectors_is_named(place, change, word, saved):
     path.write_text(json.dumps(change(json.loads(path.read_text()))))
     with pytest.raises(InputError, match=word):
         load_runner(folder)
+
+
+def test_copies_keep_how_a_vector_is_made(saved, tokenizer, tmp_path):
+    folder, model = saved(HEADS["dense"])
+    small, _ = prune_vocabulary(model, tokenizer, TEXTS)
+    assert vector_head(small) == vector_head(model)
+    average_folders([folder, folder], tmp_path / "mean")
+    mean = load_model(tmp_path / "mean", "embedder")
+    for a, b in zip(mean.weights, model.weights, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-7)
+    with pytest.raises(InputError, match="other `vectors`"):
+        load_model(folder, "embedder", vectors=VectorHead())
+    (folder / "1_Pooling/config.json").unlink()
+    with pytest.raises(InputError, match="is missing"):
+        load_model(folder, "embedder")
 
 
 def test_a_head_of_another_task_starts_on_an_embedder(saved, minilm):

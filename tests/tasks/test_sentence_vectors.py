@@ -6,6 +6,9 @@ import keras
 import numpy as np
 import pytest
 
+from tfnlp.functional.vector_losses import cosent_loss
+from tfnlp.functional.weighted_losses import entry_count
+from tfnlp.layers import fake_quantize
 from tfnlp.models import build_model
 from tfnlp.tasks import SentenceVectors, TextGroups, VectorSettings, read_text_groups
 from tfnlp.tasks.retrieval import bm25_scores, retrieval_scores
@@ -168,9 +171,30 @@ def test_wrong_files_are_refused(rows, columns, score, word, tmp_path):
         {"loss": "triplet"},
         {"num_texts": 3, "loss": "cosine"},
         {"loss": "cosent", "symmetric": True},
+        {"loss": "cosine", "scale": 50.0},
         {"matryoshka_dims": (0,)},
     ],
 )
 def test_settings_that_do_not_fit_are_refused(settings):
     with pytest.raises(InputError, match=next(reversed(settings))):
         VectorSettings(**settings)
+
+
+def test_a_loss_of_all_pairs_counts_as_one_entry():
+    """By which replicas average it; a sum of all would grow with their number."""
+    vectors = np.random.default_rng(0).normal(size=(4, 2, 8)).astype("float32")
+    assert float(entry_count(cosent_loss(vectors, np.arange(4.0)), None)) == 1
+
+
+def test_what_decides_a_run_is_told():
+    task = SentenceVectors(VectorSettings(loss="cosent", scale=30.0), ("query: ", ""))
+    assert task.decisive() == {"loss": "cosent", "scale": 30.0, "query_prompt": "query: "}
+
+
+def test_rounded_models_are_not_cut_into_parts(one_layer, tokenizer):
+    model, task = build_model(one_layer, "embedder"), SentenceVectors()
+    fake_quantize(model)
+    encodings, labels = task.encode(tokenizer, GROUPS, 12)
+    batches = LengthBatches(encodings, 3, labels, pad_token_id=tokenizer.pad_token_id)
+    with pytest.raises(InputError, match="quantization_aware"):
+        cached_gradients(FineTuner(model, task), batches.batch([0, 1, 2]), 2)

@@ -37,13 +37,22 @@ def average_folders(folders, output):
                 f"{folder / 'config.json'} differs from that of {first}; the mean is of models of "
                 "one architecture and one task."
             )
-    tensors = _mean_tensors([folder / WEIGHTS for folder in folders])
+    # Beside the weights those of an embedder's modules, whose folders begin with a number.
+    places = [first, *(path for path in first.glob("[0-9]*_*") if path.is_dir())]
+    weights = [path.relative_to(first) / WEIGHTS for path in places if (path / WEIGHTS).exists()]
+    if not (first / WEIGHTS).exists():
+        weights.append(pathlib.Path(WEIGHTS))  # whose absence is named
+    tensors = {name: _mean_tensors([folder / name for folder in folders]) for name in weights}
     make_folder(output)
-    for path in first.iterdir():
-        if path.is_file() and path.name[0] != "." and path.name not in (WEIGHTS, "README.md"):
-            with atomic_replace(output / path.name) as temporary:
-                shutil.copyfile(path, temporary)
-    write_tensors(output / WEIGHTS, tensors)
+    for place in places:
+        to = output / place.relative_to(first)
+        make_folder(to)
+        for path in place.iterdir():
+            if path.is_file() and path.name[0] != "." and path.name not in (WEIGHTS, "README.md"):
+                with atomic_replace(to / path.name) as temporary:
+                    shutil.copyfile(path, temporary)
+    for name, means in tensors.items():
+        write_tensors(output / name, means)
 
 
 def _mean_tensors(paths):

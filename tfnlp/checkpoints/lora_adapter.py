@@ -20,7 +20,7 @@ from tfnlp.checkpoints.weight_assignment import (
     trains_beside_lora,
 )
 from tfnlp.layers.core.lora import lora_layers
-from tfnlp.models import config_of
+from tfnlp.models import config_of, projections
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import make_folder, read_json, write_json
 from tfnlp.utils.hub import NAME
@@ -93,6 +93,8 @@ def write_adapter(model, folder, tensors):
 
 def _reason_against(model, layers, weights):
     """Return why an adapter cannot hold what trains, in words; None if it can."""
+    if projections(model):
+        return "it has no place for the dense layers on a text's vector"
     for layer in layers:
         kernel = isinstance(layer, keras.layers.Dense) and weights.get(layer._kernel.path)
         if not kernel or kernel.axes:

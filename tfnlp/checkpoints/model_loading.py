@@ -26,7 +26,7 @@ from tfnlp.checkpoints.weight_assignment import (
 )
 from tfnlp.configs import CLASS_HEADS, TEXT_CLASS_HEADS
 from tfnlp.layers.core.initializers import no_fresh_weights
-from tfnlp.models import build_model
+from tfnlp.models import build_model, vector_head
 from tfnlp.quantization.fake_quantization import set_ranges
 from tfnlp.text.tokenizers.keras_hub_tokenizer import is_preset_file
 from tfnlp.utils.errors import InputError
@@ -92,7 +92,11 @@ def load_model(folder, head=None, num_classes=None, **options):
         )
         has_head = False
     fresh = assign_weights(model, family, reader, has_head)
-    if fresh and head == "embedder" and has_modules(folder):
+    if head == "embedder" and has_modules(folder):
+        if vector_head(model) != read_vector_head(folder):
+            raise InputError(
+                f"{folder} has other `vectors`, {read_vector_head(folder)}; leave them out."
+            )
         assign_projections(model, folder)
     elif fresh:
         # Fine-tuning starts a new head on an encoder; a head that config.json names is missed.

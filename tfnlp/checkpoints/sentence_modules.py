@@ -60,8 +60,8 @@ class Module:
         return self.folder / "config.json"
 
     def settings(self):
-        """Return its settings; none where it has no file of them."""
-        return _read_if_there(self.path)
+        """Return its settings."""
+        return read_json(self.path)
 
 
 def _read_if_there(path):

@@ -79,7 +79,8 @@ def cosent_loss(vectors, labels, sample_weight=None, scale=20.0):
     differences = scores[None] - scores[:, None]  # of j above i
     hidden = ops.where(labels[:, None] > labels[None], 0.0, -1e12)
     flat = ops.reshape(differences + hidden, (-1,))
-    return ops.logsumexp(ops.concatenate([ops.zeros((1,)), flat]))
+    loss = ops.logsumexp(ops.concatenate([ops.zeros((1,)), flat]))
+    return weighted_mean(loss[None])  # of all replicas
 
 
 def triplet_loss(vectors, labels=None, sample_weight=None, margin=5.0):

@@ -15,6 +15,7 @@ from tfnlp.models.shared_parts import (
     weight_initializer,
 )
 from tfnlp.models.text_model import config_of
+from tfnlp.models.vectors import vector_head
 from tfnlp.utils.errors import InputError
 
 
@@ -105,7 +106,8 @@ def with_entities(model, vectors, num_layers=2, num_heads=4):
     sizes = {"num_entities": count + 1, "entity_dim": width, "num_entity_heads": num_heads}
     config = KnowledgeBertConfig(**vars(config), **sizes, num_knowledge_layers=num_layers)
     classes = model.output["logits"].shape[-1] if "logits" in model.output else None
-    fused = build_model(config, model.head, classes, block_size=model.block_size)
+    options = {"block_size": model.block_size, "vectors": vector_head(model)}
+    fused = build_model(config, model.head, classes, **options)
     weights = merged_weights(model)
     for weight in fused.weights:
         if weight.path in weights:

@@ -46,7 +46,9 @@ def with_vectors(model, head):
 
 
 def vector_head(model):
-    """Return the `VectorHead` of an embedder, from its layers."""
+    """Return the `VectorHead` of an embedder, from its layers; that of a new one of others."""
+    if model.head != "embedder":
+        return VectorHead()
     names = [layer.name for layer in model.layers]
     return VectorHead(
         model.get_layer("sentence_pooling").modes,

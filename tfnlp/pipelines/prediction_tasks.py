@@ -543,8 +543,8 @@ class VectorPredictions(PredictionTask):
 
     def _refuse(self, *_):
         raise InputError(
-            "An embedder gives vectors, not answers; use distill.runtime.TextEmbedder, or "
-            "recipes.extract_features of the model's folder."
+            "An embedder gives vectors, not answers; use tfnlp.pipelines.load_runner(folder), or "
+            "distill.runtime.TextEmbedder of its file, and `embed`."
         )
 
     _join = _read = _refuse

@@ -70,7 +70,7 @@ class Classification(Task):
                 f"none_label={decision.none_label} must be a name that no class has; give another."
             )
         self.decision, self.threshold = decision, decision.threshold
-        self.calibrated = decision.calibrated
+        self.calibrated, self.temperature = decision.calibrated, None
         self.select_by(monitor)
 
     @property
@@ -82,13 +82,15 @@ class Classification(Task):
 
     @property
     def settings(self):
-        if not self.decision.rejects:
-            return None
-        return {"threshold": self.threshold, "none_label": self.decision.none_label}
+        settings = {} if self.temperature is None else {"temperature": self.temperature}
+        if self.decision.rejects:
+            settings |= {"threshold": self.threshold, "none_label": self.decision.none_label}
+        return settings or None
 
     @property
     def tuned_settings(self):
-        return () if self.decision.selective_accuracy is None else ("threshold",)
+        names = ("temperature",) if self.calibrated else ()
+        return names if self.decision.selective_accuracy is None else (*names, "threshold")
 
     def decisive(self):
         return changed(self.class_loss) | changed(self.decision)
@@ -118,6 +120,7 @@ class Classification(Task):
         logits, labels = np.stack(outputs["logits"]), np.asarray(examples.labels)
         temperature = fit_temperature(logits, labels)
         tfnlp.models.scale_logits(model, 1 / temperature)
+        self.temperature = temperature
         error = calibration_error(logits, labels)
         figures = {"temperature": temperature, "dev_calibration_error_before": error}
         return outputs | {"logits": logits / temperature}, figures
@@ -185,5 +188,6 @@ class Classification(Task):
 
 def _most_probable(outputs):
     """Return the id and the probability of the most probable class of each text, (texts,)."""
-    p = special.softmax(np.stack(outputs["logits"]), axis=1)
+    # In float64: in float32 neighbours have no number between them.
+    p = special.softmax(np.stack(outputs["logits"]).astype("float64"), axis=1)
     return p.argmax(1), p.max(1)

@@ -10,6 +10,7 @@ from scipy import stats
 
 from tfnlp.functional import vector_losses
 from tfnlp.layers import MergeChoices
+from tfnlp.tasks.classifier_settings import changed
 from tfnlp.tasks.kinds import EMBEDDER
 from tfnlp.tasks.retrieval import bm25_scores, retrieval_scores
 from tfnlp.tasks.task import Task
@@ -107,6 +108,12 @@ class SentenceVectors(Task):
         if self.vectors.symmetric:
             self._loss = functools.partial(self._loss, symmetric=True)
 
+    def decisive(self):
+        return changed(self.vectors) | {name: x for name, x in self._beginnings() if x}
+
+    def _beginnings(self):
+        return zip(("query_prompt", "document_prompt"), self.prompts, strict=True)
+
     def batch_model(self, model):
         """Return the model of groups of texts, (B, n, L) to vectors (B, n, D).
 
@@ -160,6 +167,9 @@ class SentenceVectors(Task):
             positives = [group[1] for group in examples.texts]
             return retrieval_scores(vectors[:, 0] @ vectors[:, 1].T, positives)
         cosines = (vectors[:, 0] * vectors[:, 1]).sum(-1)
+        # A constant has no correlation.
+        if np.ptp(cosines) == 0 or np.ptp(examples.scores) == 0:
+            return dict.fromkeys(SIMILARITY_SCORES, 0.0)
         return {
             "spearman": float(stats.spearmanr(cosines, examples.scores).statistic),
             "pearson": float(stats.pearsonr(cosines, examples.scores).statistic),

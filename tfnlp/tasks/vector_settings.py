@@ -47,5 +47,7 @@ class VectorSettings(Settings):
             )
         if self.symmetric and self.loss != "ranking":
             raise InputError(f"symmetric has no effect with loss={self.loss}; leave it out.")
+        if self.scale != 20 and self.loss not in ("ranking", "cosent"):
+            raise InputError(f"scale has no effect with loss={self.loss}; leave it out.")
         if any(dim < 1 for dim in self.matryoshka_dims):
             raise InputError(f"matryoshka_dims={self.matryoshka_dims} must be at least 1 each.")

@@ -10,9 +10,9 @@ from collections.abc import Callable
 import numpy as np
 from absl import logging
 
-from tfnlp.checkpoints import check_saves, load_model, save_model
+from tfnlp.checkpoints import check_saves, load_model, read_task_settings, save_model
 from tfnlp.checkpoints.tensors import WEIGHTS
-from tfnlp.models import check_lengths
+from tfnlp.models import check_lengths, scale_logits
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.tasks.confusion_matrix import only_answer
 from tfnlp.tasks.mistakes import worst_mistakes
@@ -153,6 +153,9 @@ class FineTuning(Experiment):
         head, classes = self.task.kind.head, self.task.num_classes
         size = self.model.block_size
         best = load_model(self.run.best, head, classes, block_size=size, dtype="float32")
+        calibrated = read_task_settings(self.run.best).get("temperature")
+        if calibrated:  # at an earlier end of this run
+            scale_logits(best, calibrated)
         outputs = predictor(best, self.task.kind.reads)(self.batches["dev"])
         figures = {}
         if self.task.calibrated:

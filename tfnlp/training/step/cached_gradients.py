@@ -4,6 +4,9 @@ import keras
 import tensorflow as tf
 from keras.src.trainers.data_adapters.data_adapter_utils import unpack_x_y_sample_weight
 
+from tfnlp.quantization.fake_quantization import get_ranges
+from tfnlp.utils.errors import InputError
+
 
 def cached_gradients(model, data, parts):
     """Return a batch's gradients, with the activations of only one part in memory at a time.
@@ -18,10 +21,18 @@ def cached_gradients(model, data, parts):
         data: a replica's batch; the first axis of each tensor is that of the examples.
         parts: number of parts; the examples are divided as evenly as possible.
 
+    Raises:
+        InputError: for a model that is fake-quantised.
+
     Returns:
         A list with an entry per trainable weight, None where the loss does not depend on it. The
         metrics are updated.
     """
+    if get_ranges(model.model):  # whose updates a pass without assignments loses
+        raise InputError(
+            "quantization_aware does not go with accumulation_steps and a loss that compares the "
+            "examples of a batch; leave out one."
+        )
     x, y, sample_weight = unpack_x_y_sample_weight(data)
     rows = tf.shape(tf.nest.flatten(x)[0])[0]
     weights = {id(weight) for weight in model.model.weights}
