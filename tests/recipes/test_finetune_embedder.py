@@ -41,6 +41,7 @@ def test_a_run_ends_in_a_folder_and_a_file_with_its_vectors(run, flags, tmp_path
         np.testing.assert_allclose(vectors, model.embed(texts, prompt=prompt), atol=1e-5)
     done = run("export_tflite", best, f"--output_dir={tmp_path / 'x'}", "--pooling=max", status=2)
     assert "first,mean" in done.stderr
+    run("finetune_embedder", *flags, "--max_steps=1", "--overwrite")  # with its subfolders
 
 
 def test_a_run_by_scores(run, flags, tmp_path):
@@ -50,3 +51,5 @@ def test_a_run_by_scores(run, flags, tmp_path):
     assert figures["dev_spearman"] == pytest.approx(1)
     done = run("finetune_embedder", *flags, "--loss=cosent", "--symmetric", status=2)
     assert "symmetric" in done.stderr
+    done = run("finetune_embedder", *flags, "--adversarial_weight=1", "--overwrite", status=2)
+    assert "adversarial_weight" in done.stderr

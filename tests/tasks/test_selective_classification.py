@@ -63,3 +63,8 @@ def test_a_trained_folder_keeps_the_threshold_that_dev_chose(one_layer, tokenize
     page = (run.path / "report.html").read_text()
     assert "Worst mistakes on dev" in page and texts[right.index(False)] in page
     assert "Worst mistakes" not in (run.path / "README.md").read_text()
+
+
+def test_a_probability_that_is_the_threshold_is_answered():
+    task = Classification(["a", "b"], decision=Decision(threshold=0.5))
+    assert task.decode(None, None, {"logits": [np.zeros(2, "float32")]}) == ["a"]

@@ -128,8 +128,10 @@ def test_scores_of_a_search():
         "recall_10": 1.0,
     }
     assert retrieval_scores([[0.5, 0.1], [0.5, 0.1]], ["a", "a"])["recall_1"] == 1.0
-    late = retrieval_scores(np.eye(12)[::-1] + 2 * (np.arange(12) < 11), [*"abcdefghijkl"])
-    assert late["recall_10"] < 1
+    # Query i finds its text at rank i + 1.
+    late = retrieval_scores(-np.tile(np.arange(12), (12, 1)), [*"abcdefghijkl"])
+    assert late["recall_10"] == pytest.approx(10 / 12)
+    assert late["mrr_10"] == pytest.approx(sum(1 / rank for rank in range(1, 11)) / 12)
 
 
 def test_a_model_below_its_baseline_is_told_so(caplog):

@@ -50,8 +50,8 @@ RUN_FILES = {
         BAD_BATCH,
     ),
     "best": (*MODEL, "README.md"),
-    "best/[0-9]_*": MODEL,  # modules of an embedder
-    "best/adapter": MODEL,
+    "*/[0-9]_*": MODEL,  # modules of an embedder
+    "*/adapter": MODEL,
     TOKENIZER: MODEL,
     "generator": MODEL,
     "averaged": MODEL,
