@@ -37,7 +37,7 @@ def test_the_card_tells_the_model_that_was_trained(tmp_path):
     write_report(run, figures, facts=TaskFacts(examples={"train": 12345, "dev": 6}))
     card = (run.path / "README.md").read_text()
     for line in (
-        *("parameters | 1,234", "dev accuracy | 0.7500 | 0.5000", "dev only answer | O | "),
+        *("parameters | 1,234 | ", "dev accuracy | 0.7500 | 0.5000", "dev only answer | O | "),
         *("family | bert", "num_layers | 6", "hidden_dim | 8", "max_length | 512"),
         *("train examples | 12,345", "dev examples | 6", "seconds of training | 2,001"),
         *("end of training | 1970-01-01 00:00 UTC", f"keras | {keras.__version__}"),
@@ -51,7 +51,8 @@ def test_the_card_tells_the_model_that_was_trained(tmp_path):
     assert '<tr><th scope="row">dev accuracy</th><td>0.7500</td><td>0.5000</td></tr>' in page
     assert '<tr><th scope="row">2</th><td>0.5</td><td>0.5</td></tr>' in page  # of an epoch
     lines = card.split("## Made with")[1].strip().splitlines()
-    assert lines == ["| flag | value |", "| --- | --- |", "| max_length | 16 |", "| epochs | 3 |"]
+    table = ["| flag | value |", "| --- | --- |", "| max_length | 16 |", "| epochs | 3 |"]
+    assert lines[:5] == [*table, ""]
 
 
 def test_every_set_that_gets_one_answer_is_warned_of(tmp_path, caplog):
