@@ -89,13 +89,20 @@ def read(config, **values):
 
     A field has its default if there is no flag, or if the flag is not given and has no default.
     """
-    return config(**given(config) | values)
+    return config(**given(config, values) | values)
 
 
-def given(config):
-    """Return {field: value} of a dataclass's flags that are given or have a default."""
+def given(config, others=()):
+    """Return {field: value} of a dataclass's flags that are given or have a default.
+
+    Args:
+        config: a dataclass.
+        others: names of fields to leave out, whose flags may be written otherwise.
+    """
     settings = {}
     for field in dataclasses.fields(config):
+        if field.name in others:
+            continue
         name = metadata_of(config, field.name).get("flag") or field.name
         value = FLAGS[name].value if name in FLAGS else None
         kind = _without_none(field.type)

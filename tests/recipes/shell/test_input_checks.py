@@ -41,6 +41,8 @@ CASES = {
         "fine.tsv --none_label=x": "--none_label=x has no effect",
         "fine.tsv --threshold=0.9 --none_label=bad": "--none_label=bad must be",
         "fine.tsv --class_weights=bad=1,bad=2": "--class_weights=bad=2: ",
+        "fine.tsv --class_weights=balanced": "",
+        "fine.tsv --class_weights=bad=2 --focal_gamma=1": "",
         "fine.tsv --labels=good,bad": "",
     },
     "finetune_regression": {"scores.tsv": "line 3: score 'much' is not a number; write"},
