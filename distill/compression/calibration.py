@@ -4,7 +4,7 @@ import keras
 from absl import logging
 
 from distill.compression.file_quantization import QUANTIZATIONS
-from tfnlp.layers.core.lora import merged_weights
+from tfnlp.layers.core.merged_weights import merged_weights
 from tfnlp.models import reads_choices
 from tfnlp.quantization.fake_quantization import (
     fake_quantize,

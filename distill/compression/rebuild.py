@@ -4,7 +4,7 @@ import numpy as np
 
 from distill.learning.student import build_like
 from tfnlp.layers import get_ranges, set_ranges
-from tfnlp.layers.core.lora import merged_weights
+from tfnlp.layers.core.merged_weights import merged_weights
 
 
 def rebuild(model, config, cut):

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from distill.compression.rebuild import rebuild
-from tfnlp.layers.core.lora import merged_weights
+from tfnlp.layers.core.merged_weights import merged_weights
 from tfnlp.models import config_of
 from tfnlp.training.experiments.finetuning import encode_batches
 from tfnlp.utils.errors import InputError

@@ -11,7 +11,7 @@ import re
 import numpy as np
 
 from distill.learning.layer_map import resolve_layer_map
-from tfnlp.layers.core.lora import merged_weights
+from tfnlp.layers.core.merged_weights import merged_weights
 from tfnlp.models import (
     TransformerConfig,
     build_model,

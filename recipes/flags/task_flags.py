@@ -238,8 +238,6 @@ def read_classification(label_names=None):
     weights = tasks.class_weights(FLAGS.class_weights, train, FLAGS.multi_label)
     loss = dataclass_flags.read(ClassLoss, class_weights=weights)
     options = {"class_loss": loss, "linear": FLAGS.baseline}
-    if not FLAGS["monitor"].using_default_value:
-        options["monitor"] = FLAGS.monitor
     if FLAGS.multi_label:
         of_one_label = ["positive_label", "probability_weight"]
         of_one_label += ["calibrate", "selective_accuracy", "none_label"]

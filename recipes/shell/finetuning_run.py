@@ -64,7 +64,7 @@ def finetune(task, texts, splits):
         texts: the training texts, to train a tokenizer on.
         splits: {name: examples}, from `data_flags.read_splits`.
     """
-    if "monitor" in FLAGS and not FLAGS["monitor"].using_default_value:
+    if not FLAGS["monitor"].using_default_value:
         task.select_by(FLAGS.monitor)
     if not FLAGS.model_dir:
         model_flags.check_head(task)

@@ -150,7 +150,8 @@ def read_sweep(path):
     if not all(map(str.isdecimal, seeds)) or not len({*map(int, seeds)}) == len(seeds) > 0:
         raise InputError(f"{path}: `seeds` must be different whole numbers, such as [0, 1, 2].")
     metrics = _as_list(content.get("metrics") or [])
-    return Sweep(path, variants, [*map(int, seeds)], base, metrics, _folds(path, content, seeds))
+    folds = _folds(path, content, seeds)
+    return Sweep(path, variants, [*map(int, seeds)], base, metrics, folds=folds)
 
 
 def _folds(path, content, seeds):

@@ -14,7 +14,9 @@ from tfnlp.checkpoints import (
     read_task_settings,
     save_model,
 )
-from tfnlp.configs import Projection, VectorHead
+from tfnlp.checkpoints.sentence_modules import FLAGS, MODES
+from tfnlp.configs import POOLING_MODES, Projection, VectorHead
+from tfnlp.functional.poolings import POOLINGS
 from tfnlp.models import build_model, vector_head
 from tfnlp.pipelines import load_runner
 from tfnlp.utils.errors import InputError
@@ -119,3 +121,7 @@ def test_a_head_of_another_task_starts_on_an_embedder(saved, minilm):
         np.testing.assert_array_equal(a, b)
     assert read_head(minilm) == "embedder"
     assert read_task_settings(minilm) == {"max_length": 256}
+
+
+def test_every_pooling_has_a_name_and_a_function():
+    assert {*MODES.values()} == {*POOLING_MODES} == {*POOLINGS} and FLAGS.keys() == MODES.keys()

@@ -9,7 +9,7 @@ from tfnlp.tasks import Classification
 from tfnlp.tasks.classifier_settings import Decision
 from tfnlp.tasks.selective_classification import selective_threshold
 from tfnlp.text import Examples
-from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig
+from tfnlp.training import FineTuning, RunFolder, TrainingConfig
 from tfnlp.utils.errors import InputError
 
 
@@ -42,12 +42,10 @@ def test_scores_with_texts_that_have_no_answer():
             Classification(["no", "yes"], decision=Decision(**{"threshold": 0.7} | decision))
 
 
-def test_a_trained_folder_keeps_the_threshold_that_dev_chose(one_layer, tokenizer, tmp_path):
-    rng = np.random.default_rng(0)
-    words = ["fine", "dull", "plot", "film"]
-    texts = [" ".join(rng.choice(words, 6)) for _ in range(64)]
-    labels = [int(t.split().count("fine") + rng.integers(0, 3) > 2) for t in texts]  # some noise
-    data = Splits(Examples(texts, None, labels), Examples(texts[:32], None, labels[:32]), 16)
+def test_a_trained_folder_keeps_the_threshold_that_dev_chose(
+    one_layer, tokenizer, noisy_splits, tmp_path
+):
+    data = noisy_splits(64)
     decision = Decision(calibrated=True, selective_accuracy=0.9, none_label="unsure")
     task = Classification(["bad", "good"], "coverage", decision=decision)
     config = TrainingConfig(epochs=4, batch_size=8, learning_rate=1e-2, keep_every=8)
@@ -56,12 +54,12 @@ def test_a_trained_folder_keeps_the_threshold_that_dev_chose(one_layer, tokenize
     assert figures["dev_selective_accuracy"] >= 0.9 and 0 < figures["dev_coverage"] < 1
     assert "threshold" not in (run.checkpoints / "step_8/config.json").read_text()
     runner = load_runner(run.best)
-    answers = [prediction.label for prediction in runner.classify(texts[:32])]
+    answers = [prediction.label for prediction in runner.classify(data.dev.texts)]
     assert answers.count("unsure") == round(32 * (1 - figures["dev_coverage"]))
-    right = [name == ("bad", "good")[y] for name, y in zip(answers, labels, strict=False)]
+    right = [name == ("bad", "good")[y] for name, y in zip(answers, data.dev.labels, strict=True)]
     assert np.mean(right) == pytest.approx(figures["dev_accuracy"])
     page = (run.path / "report.html").read_text()
-    assert "Worst mistakes on dev" in page and texts[right.index(False)] in page
+    assert "Worst mistakes on dev" in page and data.dev.texts[right.index(False)] in page
     assert "Worst mistakes" not in (run.path / "README.md").read_text()
 
 

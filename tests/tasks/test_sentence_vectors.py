@@ -9,7 +9,7 @@ import pytest
 from tfnlp.functional.vector_losses import cosent_loss
 from tfnlp.functional.weighted_losses import entry_count
 from tfnlp.layers import fake_quantize
-from tfnlp.models import build_model
+from tfnlp.models import build_model, seed_variables
 from tfnlp.tasks import SentenceVectors, TextGroups, VectorSettings, read_text_groups
 from tfnlp.tasks.retrieval import bm25_scores, retrieval_scores
 from tfnlp.text import LengthBatches
@@ -94,8 +94,7 @@ def test_both_passes_of_a_part_drop_the_same(one_layer, tokenizer):
     data = batches.batch([0, 1, 2])
     data = {k: keras.ops.convert_to_tensor(x) for k, x in data[0].items()}, data[1]
     variable = model.get_layer("embeddings").trainable_weights[-1]
-    weights = {id(v) for v in model.weights}
-    seeds = [v for v in model.variables if id(v) not in weights]
+    seeds = seed_variables(model)
     start = [np.asarray(v) for v in seeds]
 
     def loss_and_gradient():

@@ -10,8 +10,7 @@ from tfnlp.pipelines import load_runner
 from tfnlp.tasks import Classification
 from tfnlp.tasks.classifier_settings import Decision
 from tfnlp.tasks.temperature_scaling import calibration_error, fit_temperature
-from tfnlp.text import Examples
-from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig
+from tfnlp.training import FineTuning, RunFolder, TrainingConfig
 
 
 def test_the_error_is_the_gap_of_each_bin():
@@ -35,12 +34,8 @@ def test_the_temperature_of_drawn_labels_is_found():
     assert before > 0.1 > 0.02 > after
 
 
-def test_a_calibrated_model_keeps_its_answers(one_layer, tokenizer, tmp_path):
-    rng = np.random.default_rng(0)
-    words = ["fine", "dull", "plot", "film"]
-    texts = [" ".join(rng.choice(words, 6)) for _ in range(48)]
-    labels = [int(t.split().count("fine") + rng.integers(0, 3) > 2) for t in texts]  # some noise
-    data = Splits(Examples(texts, None, labels), Examples(texts[:24], None, labels[:24]), 16)
+def test_a_calibrated_model_keeps_its_answers(one_layer, tokenizer, noisy_splits, tmp_path):
+    data = noisy_splits(48)
     config = TrainingConfig(epochs=6, batch_size=8, learning_rate=1e-2)
     runners, figures = [], []
     for calibrated in (False, True):
@@ -52,13 +47,14 @@ def test_a_calibrated_model_keeps_its_answers(one_layer, tokenizer, tmp_path):
         runners.append(load_runner(run.best))
     temperature = figures[1].pop("temperature")
     plain, cooled = (
-        np.log([[*p.probabilities.values()] for p in runner.classify(texts)]) for runner in runners
+        np.log([[*p.probabilities.values()] for p in runner.classify(data.train.texts)])
+        for runner in runners
     )
     ratios = (plain[:, 0] - plain[:, 1]) / (cooled[:, 0] - cooled[:, 1])
     np.testing.assert_allclose(ratios, temperature, rtol=1e-3)
     assert abs(temperature - 1) > 0.02
     assert figures[0]["dev_accuracy"] == figures[1]["dev_accuracy"]
-    answers = np.array(labels[:24])
+    answers = np.array(data.dev.labels)
     for name, logits in (
         ("dev_calibration_error", cooled),
         ("dev_calibration_error_before", plain),

@@ -24,7 +24,7 @@ from tfnlp.checkpoints.weight_assignment import as_stored, assign_weights
 from tfnlp.configs import TEXT_CLASS_HEADS
 from tfnlp.functional.activations import get_activation
 from tfnlp.layers import EncoderBlock, MultiHeadAttention
-from tfnlp.layers.core.lora import merged_weights
+from tfnlp.layers.core.merged_weights import merged_weights
 from tfnlp.models import build_model, config_of
 from tfnlp.text.tokenizers.keras_hub_tokenizer import convert_tokenizer
 from tfnlp.utils.errors import InputError, unknown_name

@@ -19,7 +19,7 @@ from tfnlp.checkpoints.weight_assignment import (
     task_layers,
     trains_beside_lora,
 )
-from tfnlp.layers.core.lora import lora_layers
+from tfnlp.layers.core.merged_weights import lora_layers
 from tfnlp.models import config_of, projections
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import make_folder, read_json, write_json

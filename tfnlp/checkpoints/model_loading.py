@@ -20,13 +20,12 @@ from tfnlp.checkpoints.sentence_modules import has_modules, read_vector_head
 from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, untouched, weight_names
 from tfnlp.checkpoints.weight_assignment import (
     HEAD_LAYERS,
-    TASK_HEADS,
     assign_weights,
     stored_names,
 )
-from tfnlp.configs import CLASS_HEADS, TEXT_CLASS_HEADS
+from tfnlp.configs import CLASS_HEADS, FINE_TUNED_HEADS, TEXT_CLASS_HEADS
 from tfnlp.layers.core.initializers import no_fresh_weights
-from tfnlp.models import build_model, vector_head
+from tfnlp.models import build_model
 from tfnlp.quantization.fake_quantization import set_ranges
 from tfnlp.text.tokenizers.keras_hub_tokenizer import is_preset_file
 from tfnlp.utils.errors import InputError
@@ -70,8 +69,9 @@ def load_model(folder, head=None, num_classes=None, **options):
     stored_classes = _stored_classes(config, family, head, reader) if has_head else None
     if has_head and head in TEXT_CLASS_HEADS:
         _check_labels(folder, head, stored_classes)
-    if head == "embedder" and "vectors" not in options and has_modules(folder):
-        options["vectors"] = read_vector_head(folder)
+    vectors = read_vector_head(folder) if head == "embedder" and has_modules(folder) else None
+    if vectors is not None and options.setdefault("vectors", vectors) != vectors:
+        raise InputError(f"{folder} has other `vectors`, {vectors}; leave them out.")
     num_classes = num_classes or stored_classes
     if head in CLASS_HEADS and not num_classes:
         labels = read_labels(folder) if has_head else None
@@ -92,16 +92,12 @@ def load_model(folder, head=None, num_classes=None, **options):
         )
         has_head = False
     fresh = assign_weights(model, family, reader, has_head)
-    if head == "embedder" and has_modules(folder):
-        if vector_head(model) != read_vector_head(folder):
-            raise InputError(
-                f"{folder} has other `vectors`, {read_vector_head(folder)}; leave them out."
-            )
+    if vectors is not None:
         assign_projections(model, folder)
     elif fresh:
         # Fine-tuning starts a new head on an encoder; a head that config.json names is missed.
         is_named = has_head and read_architecture(folder) == family.architecture(head)
-        if head in TASK_HEADS and not is_named:
+        if head in FINE_TUNED_HEADS and not is_named:
             logging.info("A new %s starts on the encoder of %s.", head, reader.description)
         else:
             names = ", ".join(fresh)

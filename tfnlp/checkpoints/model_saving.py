@@ -18,7 +18,7 @@ from tfnlp.checkpoints.tensors import WEIGHTS, write_tensors
 from tfnlp.checkpoints.weight_assignment import as_stored
 from tfnlp.configs import CLASS_HEADS
 from tfnlp.layers import GradientDisentangledEmbedding
-from tfnlp.layers.core.lora import merged_weights
+from tfnlp.layers.core.merged_weights import merged_weights
 from tfnlp.models import config_of
 from tfnlp.quantization.fake_quantization import get_ranges
 from tfnlp.text.tokenizers.special_tokens import end_token_id

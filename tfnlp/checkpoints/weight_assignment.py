@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from tfnlp.configs import CLASS_HEADS
+from tfnlp.configs import FINE_TUNED_HEADS
 from tfnlp.models import projections
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
 
-# Heads that fine-tuning adds to an encoder.
-TASK_HEADS = (*CLASS_HEADS, "answerer", "chooser", "embedder")
 # Part of a pretraining head beyond that of a masked LM.
 PAIR_HEAD = "pair_classifier"
 # Layers that a checkpoint without that head lacks; they start from fresh weights.
@@ -72,7 +70,7 @@ def assign_weights(model, family, reader, with_head):
 
 def task_layers(model):
     """Return the names of the layers that fine-tuning starts anew: none of a language model."""
-    return _head_layers(model) if model.head in TASK_HEADS else set()
+    return _head_layers(model) if model.head in FINE_TUNED_HEADS else set()
 
 
 def trains_beside_lora(variable, head_layers):

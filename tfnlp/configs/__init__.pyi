@@ -2,6 +2,7 @@
 
 from .albert_config import AlbertConfig as AlbertConfig
 from .base_config import CLASS_HEADS as CLASS_HEADS
+from .base_config import FINE_TUNED_HEADS as FINE_TUNED_HEADS
 from .base_config import HEADS as HEADS
 from .base_config import MASKED_LMS as MASKED_LMS
 from .base_config import TEXT_CLASS_HEADS as TEXT_CLASS_HEADS

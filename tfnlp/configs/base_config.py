@@ -26,6 +26,8 @@ HEADS = {
 # The heads of one vector for a text, with a logit for each class, and all with classes.
 TEXT_CLASS_HEADS = ("classifier", "multi_label_classifier")
 CLASS_HEADS = (*TEXT_CLASS_HEADS, "tagger")
+# The heads that fine-tuning adds to an encoder.
+FINE_TUNED_HEADS = (*CLASS_HEADS, "answerer", "chooser", "embedder")
 # The heads that have all of "masked_lm".
 MASKED_LMS = ("masked_lm", "pretraining")
 

@@ -15,6 +15,7 @@ from .text_model import num_classes as num_classes
 from .text_model import reads_choices as reads_choices
 from .text_model import reads_pooled_states as reads_pooled_states
 from .text_model import scale_logits as scale_logits
+from .text_model import seed_variables as seed_variables
 from .text_model import start_output_bias as start_output_bias
 from .text_model import submodel as submodel
 from .text_model import token_axes as token_axes

@@ -6,7 +6,7 @@ from keras import ops
 
 from tfnlp.configs import BertConfig, KnowledgeBertConfig, family_name
 from tfnlp.layers import KnowledgeBlock
-from tfnlp.layers.core.lora import merged_weights
+from tfnlp.layers.core.merged_weights import merged_weights
 from tfnlp.models.build import build_model
 from tfnlp.models.shared_parts import (
     encoder_blocks,

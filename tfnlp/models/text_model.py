@@ -153,6 +153,12 @@ def reads_pooled_states(path, head):
     return layer == "pooler" or (of_head and head in (*configs.TEXT_CLASS_HEADS, "chooser"))
 
 
+def seed_variables(model):
+    """Return the variables of a model that are no weights: the seeds of its dropout."""
+    weights = {id(weight) for weight in model.weights}
+    return [variable for variable in model.variables if id(variable) not in weights]
+
+
 def max_positions(model):
     """Return the maximum input length by a model's position tables; None if unlimited.
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tfnlp.configs import family_name
 from tfnlp.corpora.documents import warn_of_unknown
-from tfnlp.layers.core.lora import merged_weights
+from tfnlp.layers.core.merged_weights import merged_weights
 from tfnlp.models import build_model, config_of, max_positions
 from tfnlp.objectives.batches.masking import POSITIONS, MaskedBatches, Masking
 from tfnlp.objectives.batches.special_token_template import SpecialTokenTemplate

@@ -14,7 +14,7 @@ from keras import ops
 from tfnlp.configs import family_name
 from tfnlp.functional.weighted_losses import cross_entropy, weighted_mean
 from tfnlp.layers import GradientDisentangledEmbedding
-from tfnlp.layers.core.lora import merged_weights
+from tfnlp.layers.core.merged_weights import merged_weights
 from tfnlp.models import DebertaConfig, build_model, config_of
 from tfnlp.objectives.batches.masking import POSITIONS, MaskedBatches
 from tfnlp.objectives.masked_lm import MaskedLM

@@ -56,10 +56,8 @@ class Classification(Task):
         decision=None,
     ):
         check_label_names(label_names, least=2)
-        check_positive_label(label_names, monitor, positive_label)
         names = [str(name).strip() for name in label_names]
-        self.positive_id = None if positive_label is None else names.index(str(positive_label))
-        self.label_names = label_names
+        self.label_names, self.positive_label = label_names, positive_label
         self.num_classes = len(label_names)
         self.linear = linear
         self.class_loss = class_loss or ClassLoss()
@@ -72,10 +70,15 @@ class Classification(Task):
         self.decision, self.threshold = decision, decision.threshold
         self.calibrated, self.temperature = decision.calibrated, None
         self.select_by(monitor)
+        self.positive_id = None if positive_label is None else names.index(str(positive_label))
+
+    def select_by(self, monitor):
+        check_positive_label(self.label_names, monitor, self.positive_label)
+        super().select_by(monitor)
 
     @property
     def scores(self):
-        absent = {"f1"} if self.positive_id is None else set()
+        absent = {"f1"} if self.positive_label is None else set()
         absent |= set() if self.calibrated else {"calibration_error"}
         absent |= set() if self.decision.rejects else {"coverage", "selective_accuracy"}
         return tuple(name for name in SCORES if name not in absent)

@@ -77,13 +77,8 @@ class Regression(Task):
 
     def score_predictions(self, examples, predictions):
         labels, predictions = np.asarray(examples.labels), np.asarray(predictions)
-        # A constant has no correlation; an untrained model scores 0.
-        varied = np.ptp(predictions) and np.ptp(labels)
-        return {
-            "pearson": float(stats.pearsonr(predictions, labels).statistic if varied else 0.0),
-            "spearman": float(stats.spearmanr(predictions, labels).statistic if varied else 0.0),
-            "mean_squared_error": float(np.mean((predictions - labels) ** 2)),
-        }
+        error = float(np.mean((predictions - labels) ** 2))
+        return correlations(predictions, labels) | {"mean_squared_error": error}
 
     def answers(self, examples, predictions):
         return list(examples.labels), list(map(float, predictions))
@@ -91,3 +86,12 @@ class Regression(Task):
     def baseline(self, examples):
         mean = np.full(len(examples.labels), np.mean(examples.labels))
         return self.score_predictions(examples, mean)
+
+
+def correlations(predictions, labels):
+    """Return Pearson's and Spearman's correlation; 0 of a constant, as of an untrained model."""
+    varied = np.ptp(predictions) and np.ptp(labels)
+    return {
+        "pearson": float(stats.pearsonr(predictions, labels).statistic if varied else 0.0),
+        "spearman": float(stats.spearmanr(predictions, labels).statistic if varied else 0.0),
+    }

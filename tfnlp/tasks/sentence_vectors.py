@@ -6,12 +6,12 @@ import functools
 import keras
 import numpy as np
 from keras import ops
-from scipy import stats
 
 from tfnlp.functional import vector_losses
 from tfnlp.layers import MergeChoices
 from tfnlp.tasks.classifier_settings import changed
 from tfnlp.tasks.kinds import EMBEDDER
+from tfnlp.tasks.regression import correlations
 from tfnlp.tasks.retrieval import bm25_scores, retrieval_scores
 from tfnlp.tasks.task import Task
 from tfnlp.tasks.vector_settings import (
@@ -167,13 +167,7 @@ class SentenceVectors(Task):
             positives = [group[1] for group in examples.texts]
             return retrieval_scores(vectors[:, 0] @ vectors[:, 1].T, positives)
         cosines = (vectors[:, 0] * vectors[:, 1]).sum(-1)
-        # A constant has no correlation.
-        if np.ptp(cosines) == 0 or np.ptp(examples.scores) == 0:
-            return dict.fromkeys(SIMILARITY_SCORES, 0.0)
-        return {
-            "spearman": float(stats.spearmanr(cosines, examples.scores).statistic),
-            "pearson": float(stats.pearsonr(cosines, examples.scores).statistic),
-        }
+        return correlations(cosines, examples.scores)
 
     def baseline(self, examples):
         """Return the scores of BM25 among the same texts; empty with scores to compare with."""

@@ -77,12 +77,12 @@ class Task(abc.ABC):
         """
 
     def calibrate(self, model, examples, outputs):
-        """Change a trained model's head by its outputs on dev.
+        """Change a trained model's head by its outputs on dev; by default, change nothing.
 
         Returns:
             The outputs of the changed model, and a dict of figures.
         """
-        raise NotImplementedError
+        return outputs, {}
 
     def tune(self, examples, outputs):  # noqa: B027
         """Choose on dev what `decode` needs beside the outputs, such as thresholds."""

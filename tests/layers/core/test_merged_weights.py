@@ -9,7 +9,7 @@ from distill.compression.rebuild import rebuild
 from distill.learning import make_student
 from tests.models.small import sizes
 from tfnlp.checkpoints import from_keras_hub, to_keras_hub
-from tfnlp.layers.core.lora import merged_weights
+from tfnlp.layers.core.merged_weights import merged_weights
 from tfnlp.models import BertConfig, Gpt2Config, build_model
 from tfnlp.objectives.lm_evaluation import at_memory_length
 from tfnlp.quantization.fake_quantization import in_float

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from tfnlp.functional.shapes import reshape
-from tfnlp.layers.core.lora import merged_weights
+from tfnlp.layers.core.merged_weights import merged_weights
 from tfnlp.quantization.fake_quantization import TANH_RANGE, FakeQuantized
 from tfnlp.quantization.rounded_products import rounded_dense
 

@@ -158,7 +158,7 @@ def read_rows(path):
 def read_header(path):
     """Return the column names of a TSV or CSV file, or all field names in another one."""
     path = pathlib.Path(path)
-    if has_columns(path) and format_of(path) in ARROW:
+    if holds_objects(path) and format_of(path) in ARROW:
         return arrow_schema(path).names
     if holds_objects(path):
         return list(dict.fromkeys(name for _, value in read_objects(path) for name in value))
@@ -179,7 +179,7 @@ def read_json_data(path):
 
 def has_columns(path):
     """Return whether a `Path` is that of a file with columns, by its name, or of a dataset."""
-    return path.name.lower().removesuffix(".gz").endswith(TABLES) or is_saved_dataset(path)
+    return _ends_in(path, TABLES)
 
 
 def format_of(path):
@@ -332,7 +332,11 @@ def unknown_label(path, place, label, labels):
 
 def holds_objects(path):
     """Return whether a file holds rows of objects, by its name, or is a dataset's folder."""
-    return path.name.lower().removesuffix(".gz").endswith(OBJECTS) or is_saved_dataset(path)
+    return _ends_in(path, OBJECTS)
+
+
+def _ends_in(path, endings):
+    return path.name.lower().removesuffix(".gz").endswith(endings) or is_saved_dataset(path)
 
 
 def _object_rows(path, columns, on_read, lists):

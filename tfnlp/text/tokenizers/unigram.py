@@ -175,7 +175,7 @@ def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_
     if family == "xlm-roberta":  # whose mask is behind the pieces
         pieces.sort(key=lambda piece: piece[0] == tokens["mask_token"])
     rules = _content_of_rules(rules)
-    return UnigramTokenizer(pieces, family, lowercase, keep_accents, character_map, rules)
+    return UnigramTokenizer(pieces, family, lowercase, keep_accents, character_map, rules=rules)
 
 
 def _read_by_file(folder):

@@ -32,6 +32,8 @@ VARIABLE, SUM = "variable/", "sum/"
 # Locked by the writing process; the file remains afterwards, and blocks no one.
 LOCK = ".lock"
 BAD_BATCH = "bad_batch.npz"
+# The runs of MLflow and W&B that a folder's figures go to, by which a resumed run finds them.
+TRACKED = "tracked.json"
 # A learned tokenizer is saved, since the same texts may give other pieces another time.
 TOKENIZER = "tokenizer"
 # Files that a run writes, by folder, including those of tasks and recipes.
@@ -45,7 +47,7 @@ RUN_FILES = {
         "n_best.json",
         "*translations.tsv",
         "vectors.*",
-        "tracked.json",
+        TRACKED,
         LOCK,
         BAD_BATCH,
     ),

@@ -7,11 +7,9 @@ import numbers
 
 import tensorflow as tf
 
+from tfnlp.training.run.run_folder import TRACKED
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json, write_json
-
-# The runs of MLflow and W&B that a folder's figures go to, by which a resumed run finds them.
-TRACKED = "tracked.json"
 
 
 @contextlib.contextmanager

@@ -40,9 +40,8 @@ def accumulated_gradients(model, data, parts):
     weights = _total_weights(model, part, parts)
     all_rows = tf.cast(_sum_over_replicas(rows), "float32")
     variables = model.trainable_weights
-    missing = set()
 
-    def add(number, loss, gradients):
+    def compute(number):
         x, y, sample_weight = part(number)
         count = tf.shape(tf.nest.flatten(x)[0])[0]
         scale = tf.math.divide_no_nan(all_rows / replicas, tf.cast(count, "float32"))
@@ -51,22 +50,43 @@ def accumulated_gradients(model, data, parts):
             part_loss = model.compute_loss(x, y, y_pred, sample_weight, training=True)
             scaled = model.optimizer.scale_loss(part_loss)
         model.update_metrics(x, y, y_pred, sample_weight, part_loss)
-        new = tape.gradient(scaled, variables)
+        return tape.gradient(scaled, variables), tf.math.divide_no_nan(part_loss, scale)
+
+    gradients, loss = sum_over_parts(variables, parts, compute)
+    if isinstance(model, SkipsNonFiniteSteps):
+        finite = tf.math.is_finite(model.watched(_sum_over_replicas(loss) / replicas))
+        gradients = [None if g is None else tf.where(finite, g, float("nan")) for g in gradients]
+    return gradients
+
+
+def sum_over_parts(variables, parts, compute):
+    """Return the sums of the parts' gradients and of their losses, computed one after another.
+
+    Args:
+        variables: of the gradients.
+        parts: number of parts.
+        compute: function from the number of a part to its gradients, a list with None where its
+            loss does not depend on a variable, and its loss.
+
+    Returns:
+        A list with an entry per variable, None where no loss depends on it, and a scalar.
+    """
+    missing = set()
+
+    def add(number, loss, gradients):
+        new, part_loss = compute(number)
         missing.update(i for i, g in enumerate(new) if g is None)
         sums = [
             old if g is None else old + tf.cast(tf.convert_to_tensor(g), old.dtype)
             for old, g in zip(gradients, new, strict=True)
         ]
-        return number + 1, loss + tf.math.divide_no_nan(part_loss, scale), sums
+        return number + 1, loss + part_loss, sums
 
     start = (tf.constant(0), tf.constant(0.0), [tf.zeros(v.shape, v.dtype) for v in variables])
     _, loss, gradients = tf.while_loop(
         lambda number, *_: number < parts, add, start, parallel_iterations=1
     )
-    if isinstance(model, SkipsNonFiniteSteps):
-        finite = tf.math.is_finite(model.watched(_sum_over_replicas(loss) / replicas))
-        gradients = [tf.where(finite, g, float("nan")) for g in gradients]
-    return [None if i in missing else g for i, g in enumerate(gradients)]
+    return [None if i in missing else g for i, g in enumerate(gradients)], loss
 
 
 def _total_weights(model, part, parts):

@@ -8,7 +8,7 @@ from keras import ops
 
 from tfnlp.functional.links import LINKS
 from tfnlp.functional.weighted_losses import weighted_mean
-from tfnlp.models import submodel
+from tfnlp.models import seed_variables, submodel
 from tfnlp.training.step.strategy import replica_rows
 
 # Added to variances, and to the largest entry of a gradient.
@@ -51,8 +51,7 @@ class AdversarialRegularizer:
         self.step_size = step_size
         self.start = start
         self.seed_generator = keras.random.SeedGenerator(seed)
-        weights = {id(weight) for weight in model.weights}
-        self.seeds = [v for v in model.variables if id(v) not in weights]
+        self.seeds = seed_variables(model)
         self.draws = []
 
     def keep_draws(self):

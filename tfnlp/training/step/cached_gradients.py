@@ -4,7 +4,8 @@ import keras
 import tensorflow as tf
 from keras.src.trainers.data_adapters.data_adapter_utils import unpack_x_y_sample_weight
 
-from tfnlp.quantization.fake_quantization import get_ranges
+from tfnlp.models import seed_variables
+from tfnlp.training.step.accumulation import sum_over_parts
 from tfnlp.utils.errors import InputError
 
 
@@ -21,24 +22,23 @@ def cached_gradients(model, data, parts):
         data: a replica's batch; the first axis of each tensor is that of the examples.
         parts: number of parts; the examples are divided as evenly as possible.
 
-    Raises:
-        InputError: for a model that is fake-quantised.
-
     Returns:
         A list with an entry per trainable weight, None where the loss does not depend on it. The
         metrics are updated.
+
+    Raises:
+        InputError: for a model that is fake-quantised.
     """
-    if get_ranges(model.model):  # whose updates a pass without assignments loses
+    if any(getattr(layer, "is_fake_quantized", False) for layer in model._flatten_layers()):
+        # Its ranges follow the training, and a pass without assignments keeps none of them.
         raise InputError(
             "quantization_aware does not go with accumulation_steps and a loss that compares the "
             "examples of a batch; leave out one."
         )
     x, y, sample_weight = unpack_x_y_sample_weight(data)
     rows = tf.shape(tf.nest.flatten(x)[0])[0]
-    weights = {id(weight) for weight in model.model.weights}
-    seeds = [v for v in model.model.variables if id(v) not in weights]
+    seeds = seed_variables(model.model)
     first = [v.value + 0 for v in seeds]
-
     (name,) = model.kind.reads
 
     def cut(value, number):
@@ -66,23 +66,14 @@ def cached_gradients(model, data, parts):
         scaled = model.optimizer.scale_loss(loss)
     by_output = tape.gradient(scaled, y_pred[name])
     model.update_metrics(x, y, y_pred, sample_weight, loss)
-    variables, missing = model.trainable_weights, set()
+    variables = model.trainable_weights
 
-    def add(number, gradients):
+    def compute(number):
         with tf.GradientTape() as tape:
             output = run(number)
-        new = tape.gradient(output, variables, output_gradients=cut(by_output, number))
-        missing.update(i for i, g in enumerate(new) if g is None)
-        sums = [
-            old if g is None else old + tf.cast(tf.convert_to_tensor(g), old.dtype)
-            for old, g in zip(gradients, new, strict=True)
-        ]
-        return number + 1, sums
+        return tape.gradient(output, variables, output_gradients=cut(by_output, number)), 0.0
 
-    start = [tf.zeros(v.shape, v.dtype) for v in variables]
-    _, gradients = tf.while_loop(
-        lambda number, *_: number < parts, add, (0, start), parallel_iterations=1
-    )
+    gradients, _ = sum_over_parts(variables, parts, compute)
     for seed, value in zip(seeds, first, strict=True):
         seed.assign(value + tf.cast([parts, 0], value.dtype))
-    return [None if i in missing else g for i, g in enumerate(gradients)]
+    return gradients
