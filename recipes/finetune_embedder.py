@@ -18,7 +18,7 @@ from absl import flags
 
 from recipes.flags import data_flags, dataclass_flags, task_flags
 from recipes.shell import entry_point, finetuning_run
-from tfnlp import checkpoints, tasks
+from tfnlp import tasks
 from tfnlp.tasks.vector_settings import VectorSettings
 
 FLAGS = flags.FLAGS
@@ -31,27 +31,9 @@ def main():
     finetuning_run.check_flags()
     settings = dataclass_flags.read(VectorSettings, num_texts=len(FLAGS.text_columns))
     splits = task_flags.read_text_groups(settings)
-    known = checkpoints.read_task_settings(FLAGS.model_dir) if FLAGS.model_dir else {}
-    prompts = read_prompts(known.get("prompts", {}))
-    beginnings = prompts.get("query", ""), prompts.get("document", "")
-    model_settings = {"prompts": prompts, "default_prompt": known.get("default_prompt")}
-    if beginnings[0] and beginnings[0] == beginnings[1]:
-        model_settings["default_prompt"] = "query"
-    task = tasks.SentenceVectors(settings, beginnings, model_settings)
+    task = tasks.SentenceVectors(settings, *task_flags.read_prompts(FLAGS.model_dir))
     texts = [text for group in splits["train"].texts for text in group]
     finetuning_run.finetune(task, texts, splits)
-
-
-def read_prompts(known):
-    """Return {name: beginning of texts} of the flags, else those known of --model_dir."""
-    prompts = dict(known)
-    if "passage" in prompts:  # as E5 calls it
-        prompts.setdefault("document", prompts["passage"])
-    for name in ("query", "document"):
-        value = FLAGS[f"{name}_prompt"].value
-        if value is not None:
-            prompts[name] = value
-    return prompts
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ def task_texts(examples):
         return [*examples.prompts, *itertools.chain.from_iterable(examples.endings)]
     if hasattr(examples, "contexts"):
         return [*examples.questions, *dict.fromkeys(examples.contexts)]
-    return [*examples.texts, *(examples.pairs or [])]
+    return [*examples.texts, *(getattr(examples, "pairs", None) or [])]
 
 
 def _with_tokens(tokenizer, tokens):

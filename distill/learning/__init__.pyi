@@ -10,8 +10,10 @@ from .distances import attention_divergence as attention_divergence
 from .distances import attention_score_error as attention_score_error
 from .distances import cosine_distance as cosine_distance
 from .distances import relation_divergence as relation_divergence
+from .distances import similarity_error as similarity_error
 from .distances import squared_error as squared_error
 from .distances import text_state_distance as text_state_distance
+from .distances import vector_error as vector_error
 from .distillation import Distillation as Distillation
 from .distillation import Phase as Phase
 from .distillation import split_phases as split_phases
@@ -23,6 +25,7 @@ from .general_distillation import check_cacheable as check_cacheable
 from .general_distillation import resolve_masking as resolve_masking
 from .methods import METHODS as METHODS
 from .methods import make_terms as make_terms
+from .methods import similarity_terms as similarity_terms
 from .methods import soft_label_terms as soft_label_terms
 from .student import make_student as make_student
 from .student import make_translator_student as make_translator_student
@@ -33,5 +36,9 @@ from .teacher import load_teacher as load_teacher
 from .teacher_folder import read_teacher_labels as read_teacher_labels
 from .terms import Term as Term
 from .text_continuation import TextContinuer as TextContinuer
+from .vector_imitation import PlainTexts as PlainTexts
+from .vector_imitation import VectorImitation as VectorImitation
+from .vector_imitation import read_translations as read_translations
+from .vector_imitation import read_unlabelled as read_unlabelled
 from .word_neighbours import WordNeighbours as WordNeighbours
 from .word_replacement import WordReplacer as WordReplacer

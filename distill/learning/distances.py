@@ -37,6 +37,38 @@ def cosine_distance(teacher, student, padding_mask):
     return 1 - ops.sum(_normalized(teacher) * _normalized(student), axis=-1)
 
 
+def vector_error(teacher, student, padding_mask):
+    """Compute the squared distance of vectors (B, D) in squares of the teacher's length, (B,).
+
+    Reimers & Gurevych 2020, eq. 1, with a loss that does not depend on D and on the length: of
+    vectors of length 1 it is twice the cosine distance.
+    """
+    _check_size(teacher, student)
+    error, size = (ops.sum(ops.square(x), axis=-1) for x in (teacher - student, teacher))
+    return error / ops.maximum(size, 1e-12)
+
+
+def similarity_error(teacher, student, padding_mask, dims=()):
+    """Compute the mean squared difference of a text's cosines with the texts of a batch, (B,).
+
+    Park et al. 2019, 'Relational Knowledge Distillation', section 3, with cosines; widths may
+    differ.
+
+    Args:
+        teacher, student: vectors (B, D) and (B, D').
+        padding_mask: not used.
+        dims: widths at which the student's first entries are vectors too, whose errors are added.
+    """
+    cosines = _cosines(teacher)
+    parts = [student, *(student[:, :dim] for dim in dims)]
+    return sum(ops.mean(ops.square(cosines - _cosines(part)), axis=-1) for part in parts)
+
+
+def _cosines(vectors):
+    vectors = _normalized(vectors)
+    return ops.matmul(vectors, ops.transpose(vectors))
+
+
 def attention_score_error(teacher, student, padding_mask, causal=False):
     """Compute the mean squared difference of attention scores (B, N, L, L) over heads, (B, L, L).
 

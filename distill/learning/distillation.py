@@ -8,6 +8,7 @@ from absl import logging
 from distill.learning.distiller import Distiller
 from distill.learning.methods import soft_label_terms
 from distill.learning.teacher import Teacher, check_model
+from distill.learning.terms import read_by_terms
 from tfnlp.checkpoints import check_saves
 from tfnlp.models import check_lengths, check_vocabulary
 from tfnlp.plots import plot_curves
@@ -77,6 +78,8 @@ class Distillation(FineTuning):
         data, config, run, compress: as in `FineTuning`.
         teacher: a `Teacher` of a task.
         phases: a list of `Phase`; one of soft labels beside the task's own loss where None.
+        teacher_train: examples that the teacher reads in place of `data.train`, one for each, such
+            as the originals of translations; the same where None.
 
     Raises:
         InputError: by `run_all`, if a teacher, the student or a tokenizer does not fit, a phase
@@ -85,6 +88,7 @@ class Distillation(FineTuning):
 
     teacher: Teacher = dataclasses.field(kw_only=True)
     phases: list | None = None
+    teacher_train: object = None
 
     def __post_init__(self):
         self.phases = self.phases or [Phase(soft_label_terms(self.task, weight=0.5))]
@@ -96,24 +100,40 @@ class Distillation(FineTuning):
         check_vocabulary(self.tokenizer, self.model)
         self.teacher.check()
         check_model("The student", self.model, self.task)
-        self.teacher.check_student(self.model, self.terms, self.tokenizer)
+        self.teacher.check_student(self.model, self.terms, self.reads_same_tokens())
         if any(phase.hard_label_weight for phase in self.phases):
             check_varied(self.task, self.data.train)
         check_saves(self.model)
         self.distillers = [self._distiller(phase) for phase in self.phases]
 
     def _distiller(self, phase):
-        live = None if self.teacher.runs_once(self.tokenizer) else self.teacher.model
+        live = None if self.runs_once() else self.teacher.model
         terms = self.teacher.terms(phase.terms)
-        return Distiller(self.model, self.task, terms, live, phase.hard_label_weight)
+        if self.task.labelled:
+            return Distiller(self.model, self.task, terms, live, phase.hard_label_weight)
+        return Distiller(read_by_terms(self.model, terms), None, terms, live, 0)
+
+    def reads_same_tokens(self):
+        """Return whether teacher and student read the same tokens of a training example."""
+        return self.teacher_train is None and self.teacher.has_tokens_of(self.tokenizer)
+
+    def runs_once(self):
+        """Return whether the teacher's outputs of the training examples are computed once."""
+        if self.teacher.cache_dir is not None or not self.reads_same_tokens():
+            return True
+        # Vectors of all texts fit in memory.
+        read = {term.teacher[0] for term in self.terms}
+        return not self.task.labelled and read <= {*self.task.kind.reads}
 
     def encode(self):
         teacher, batches = self.teacher, super().encode()
         self.teacher_batches = batches
-        if not teacher.has_tokens_of(self.tokenizer):
-            self.teacher_batches = self._encode_for(teacher, self.data.parts())
+        if not self.reads_same_tokens():
+            splits = self.data.parts()
+            splits["train"] = self.teacher_train or self.data.train
+            self.teacher_batches = self._encode_for(teacher, splits)
         check_lengths(self.teacher_batches["train"], teacher.model)
-        if teacher.runs_once(self.tokenizer):
+        if self.runs_once():
             batches["train"].targets = teacher.outputs(self.teacher_batches["train"], self.terms)
         return batches
 

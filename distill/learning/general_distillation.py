@@ -7,12 +7,11 @@ student's folder is then fine-tuned or distilled for any task.
 import dataclasses
 import warnings
 
-import keras
 from absl import logging
 
 from distill.learning.distiller import Distiller
 from distill.learning.teacher import Teacher
-from distill.learning.terms import check_terms
+from distill.learning.terms import check_terms, read_by_terms
 from tfnlp.checkpoints import check_saves
 from tfnlp.models import check_lengths, check_vocabulary
 from tfnlp.objectives import MaskedBatches, Masking, predict_at_positions
@@ -146,9 +145,7 @@ class GeneralDistillation(Experiment):
         if self.task is not None:
             student, live = predict_at_positions(student), live and predict_at_positions(live)
         else:
-            # Leave out outputs that no term reads, such as a pooler, which would get no gradients.
-            names = {term.student[0] for term in self.terms} & student.output.keys()
-            student = keras.Model(student.input, {name: student.output[name] for name in names})
+            student = read_by_terms(student, self.terms)
         trainer = Distiller(student, self.task, self.terms, live, self.masked_lm_weight)
         compile_model(self.config, trainer, len(self.batches["train"]))
         return trainer

@@ -20,8 +20,10 @@ from distill.learning.distances import (
     cosine_distance,
     link_divergence,
     relation_divergence,
+    similarity_error,
     squared_error,
     text_state_distance,
+    vector_error,
 )
 from distill.learning.layer_map import resolve_layer_map
 from distill.learning.terms import Term, read_tensor
@@ -236,7 +238,8 @@ def soft_label_terms(task=None, temperature=2.0, weight=1.0):
     """Return terms for the teacher's predictions, one for each of the task's outputs.
 
     Their distance is the divergence of the task's link (`tfnlp.functional.links`), softened by the
-    temperature. A regression has the squared error, without temperature.
+    temperature. A regression has the squared error and vectors that of `vector_error`, both
+    without temperature.
 
     Args:
         task: see `tfnlp.tasks`; None for classes.
@@ -244,9 +247,23 @@ def soft_label_terms(task=None, temperature=2.0, weight=1.0):
         weight: of all together, or a schedule.
     """
     kind = kind_of_task(task)
+    if kind.link is None:
+        return [Term(x, x, vector_error, weight, name="vector") for x in kind.reads]
     distance, weight = link_divergence(LINKS[kind.link]), _scaled(weight, 1 / len(kind.reads))
     options = {"name": "soft_label", "at_labels": True}
     return [Term(x, x, distance, weight, temperature, **options) for x in kind.reads]
+
+
+def similarity_terms(task, weight=1.0, dims=()):
+    """Return terms of the cosines of a batch's texts with each other, for each vector of a task.
+
+    Args:
+        task: of vectors, see `tfnlp.tasks`.
+        weight: a number or a schedule.
+        dims: as in `similarity_error`.
+    """
+    distance = functools.partial(similarity_error, dims=tuple(dims))
+    return [Term(x, x, distance, weight, name="similarity") for x in task.kind.reads]
 
 
 def hidden_state_terms(layer_map, projection=None, embeddings=True, weight=1.0):

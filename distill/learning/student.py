@@ -11,6 +11,7 @@ import re
 import numpy as np
 
 from distill.learning.layer_map import resolve_layer_map
+from tfnlp.configs import Projection
 from tfnlp.layers.core.merged_weights import merged_weights
 from tfnlp.models import (
     TransformerConfig,
@@ -166,12 +167,23 @@ def build_like(model, config, **options):
         config,
         model.head,
         num_classes(model),
-        vectors=vector_head(model),
+        vectors=_vectors_of_width(model, config),
         hidden_states="hidden_states" in model.output,
         attention_scores=attends and "attention_scores" in model.output,
         attention_projections=attends and "queries" in model.output,
         **options,
     )
+
+
+def _vectors_of_width(model, config):
+    """Return the `VectorHead` of a model's vectors, with a projection to their width if needed."""
+    head = vector_head(model)
+    if model.head != "embedder" or head.projections:
+        return head
+    if config.hidden_dim == config_of(model).hidden_dim:
+        return head
+    width = model.output["embedding"].shape[-1]
+    return dataclasses.replace(head, projections=(Projection(width, "linear", use_bias=False),))
 
 
 def make_translator_student(

@@ -65,10 +65,6 @@ class Teacher:
         same = self.tokenizer is tokenizer
         return same or self.tokenizer.to_json() == tokenizer.to_json()
 
-    def runs_once(self, tokenizer):
-        """Return whether outputs are computed once, for a student with this tokenizer."""
-        return self.cache_dir is not None or not self.has_tokens_of(tokenizer)
-
     def terms(self, terms):
         """Return terms that compare the student with this teacher: of several, with their mean."""
         return terms if len(self.models) == 1 else [self.model.of_mean(term) for term in terms]
@@ -82,17 +78,23 @@ class Teacher:
         if self.unpruned is not None:
             self.unpruned.check()
 
-    def check_student(self, student, terms, tokenizer):
-        """Raise an InputError unless a student, its terms and its tokenizer fit this teacher."""
+    def check_student(self, student, terms, same_tokens):
+        """Raise an InputError unless a student and its terms fit this teacher.
+
+        Args:
+            student: a model.
+            terms: a list of `Term`.
+            same_tokens: whether both read the same tokens of each text.
+        """
         check_terms(self.terms(terms), self.model, student)
-        if self.has_tokens_of(tokenizer):
+        if same_tokens:
             return
         for term in terms:
             output, model = term.teacher[0], self.models[0]
             if token_axes(model, output, read_tensor(model, term.teacher, "teacher")):
                 raise InputError(
                     f"The term {term.name!r} compares {output} by token, but teacher and student "
-                    "have different tokenizers; use terms of whole texts."
+                    "read different tokens; use terms of whole texts."
                 )
 
     def outputs(self, batches, terms):

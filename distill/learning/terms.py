@@ -167,6 +167,15 @@ def check_terms(terms, teacher, student):
             )
 
 
+def read_by_terms(student, terms):
+    """Return the model of the outputs of a student that terms read.
+
+    Weights of others, such as a pooler, would get no gradients.
+    """
+    names = {term.student[0] for term in terms} & student.output.keys()
+    return keras.Model(student.input, {name: student.output[name] for name in names})
+
+
 def read_tensor(model, tensor, side):
     """Return the symbolic tensor of a model that a term names.
 

@@ -102,11 +102,10 @@ def with_fewer_parts(teacher, task, tokenizer, train):
     return compression.prune_structure(teacher, importance, FLAGS.keep_heads, FLAGS.keep_units)
 
 
-def with_fewer_tokens(models, tokenizer, train):
-    """Return models and tokenizer pruned to the --keep_tokens most frequent tokens of `train`."""
+def with_fewer_tokens(models, tokenizer, texts):
+    """Return models and tokenizer pruned to the --keep_tokens most frequent tokens of texts."""
     if FLAGS.keep_tokens is None:
         return models, tokenizer
-    texts = compression.task_texts(train)
     pruned, smaller = compression.prune_vocabularies(models, tokenizer, texts, FLAGS.keep_tokens)
     figures = compression.compare_tokenizers(tokenizer, smaller, texts)
     logging.info(

@@ -54,10 +54,14 @@ def define_column_flags(default=None):
         FLAGS["text_column"].help = "Column of the text."
 
 
-def read_splits(read):
-    """Return {split: examples} of --train, --dev, --further_dev and --test, by `read(path)`.
+def read_splits(read, read_train=None):
+    """Return {split: examples} of --train, --dev, --further_dev and --test.
 
     A further dev set is called "dev_NAME".
+
+    Args:
+        read: function of a path to examples.
+        read_train: the same for --train; `read` where None.
     """
     paths = {"train": FLAGS.train, "dev": FLAGS.dev}
     for name, files in further_dev().items():
@@ -65,7 +69,8 @@ def read_splits(read):
             raise InputError(f"further_dev={name}={files[1]}: {name} has a file already.")
         paths[f"dev_{name}"] = files[0] if isinstance(FLAGS.dev, str) else files
     paths["test"] = FLAGS.test
-    return {name: read(path) for name, path in paths.items() if path}
+    by_split = {"train": read_train or read}
+    return {name: by_split.get(name, read)(path) for name, path in paths.items() if path}
 
 
 def further_dev():

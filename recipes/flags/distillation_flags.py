@@ -105,8 +105,8 @@ def define_cache_flag():
 
 
 @group("Distillation")
-def define_distillation_flags():
-    """Define the flags of a distillation for a task."""
+def define_distillation_flags(labelled=True):
+    """Define the flags of a distillation for a task, whose examples may have labels."""
     define_student_flags(num_layers=3, method="logits")
     flags.DEFINE_string(
         "student_dir",
@@ -121,7 +121,8 @@ def define_distillation_flags():
         "teacher's if not given.",
     )
     model_flags.define_embeddings_flag()
-    flags.DEFINE_float("hard_label_weight", 0.5, "Weight of the loss on the labels.", 0)
+    if labelled:
+        flags.DEFINE_float("hard_label_weight", 0.5, "Weight of the loss on the labels.", 0)
     flags.DEFINE_integer(
         "intermediate_epochs",
         None,
@@ -144,9 +145,9 @@ def define_distillation_flags():
     compression_flags.define_training_flags()
 
 
-def define_flags():
-    """Define the flags of a task's distillation and its training."""
-    define_distillation_flags()
+def define_flags(labelled=True):
+    """Define the flags of a task's distillation, as `define_distillation_flags`, and training."""
+    define_distillation_flags(labelled)
     training_flags.define_training_flags(epochs=6, learning_rate=1e-4)
     training_flags.define_lora_flags()
 
@@ -215,6 +216,11 @@ def layer_map():
 def method_arguments():
     """Return {name: value} of the flags that are arguments of a distillation method."""
     return vars(dataclass_flags.read(MethodArguments))
+
+
+def compares_tokens():
+    """Return whether the method compares outputs of tokens, not of whole texts alone."""
+    return bool(FLAGS.method != "logits" or FLAGS.hidden_state_weight or FLAGS.attention_weight)
 
 
 def teacher_dirs():

@@ -5,7 +5,7 @@ from absl import flags, logging
 from recipes.flags import dataclass_flags
 from recipes.flags.data_flags import define_split_flags, read_splits
 from recipes.shell.command_line import flag_text, group, hide, refuse_beside, refuse_without
-from tfnlp import tasks, text
+from tfnlp import checkpoints, tasks, text
 from tfnlp.configs import POOLING_MODES
 from tfnlp.tasks import classification, multi_label, regression
 from tfnlp.tasks.answerer_settings import AnswererSettings
@@ -155,31 +155,38 @@ def define_regression_flags():
 
 @group("Task")
 def define_embedder_flags():
-    """Define the flags of sentence vectors."""
-    flags.DEFINE_list(
-        "text_columns",
-        ["sentence1", "sentence2"],
+    """Define the flags of the training of sentence vectors."""
+    define_text_group_flags(
         "Columns of a text, of one like it and, for ranking and triplet, of any unlike it.",
-    )
-    flags.DEFINE_string(
-        "score_column",
-        None,
         "Column of the number, with cosine, cosent and contrastive; score if not given.",
     )
     dataclass_flags.define(VectorSettings)
-    rest = "; if not given ndcg_10, or spearman with a score"
-    define_monitor_flag([*RETRIEVAL_SCORES, *SIMILARITY_SCORES], rest=rest)
     flags.DEFINE_list(
         "pooling",
         None,
         f"Vector of a text, of its tokens' states, from {', '.join(POOLING_MODES)}; that of a "
         "folder of sentence-transformers, else mean, if not given.",
     )
+
+
+@group("Task")
+def define_text_group_flags(texts, score, folder="model_dir"):
+    """Define the flags of groups of texts, with the help of their columns, and the prompts.
+
+    Args:
+        texts: help of --text_columns.
+        score: help of --score_column.
+        folder: flag of the model whose prompts are the default.
+    """
+    flags.DEFINE_list("text_columns", ["sentence1", "sentence2"], texts)
+    flags.DEFINE_string("score_column", None, score)
+    rest = "; if not given ndcg_10, or spearman with a score"
+    define_monitor_flag([*RETRIEVAL_SCORES, *SIMILARITY_SCORES], rest=rest)
     for name, use in (("query", "the first texts"), ("document", "the other texts")):
         flags.DEFINE_string(
             f"{name}_prompt",
             None,
-            f"What {use} begin with, such as '{name}: '; that of --model_dir if not given.",
+            f"What {use} begin with, such as '{name}: '; that of --{folder} if not given.",
         )
 
 
@@ -187,6 +194,27 @@ def read_text_groups(settings):
     """Return the groups of texts as of `read_splits`, for `VectorSettings`."""
     score = (FLAGS.score_column or "score") if settings.loss in SCORED else None
     return read_splits(lambda path: tasks.read_text_groups(path, FLAGS.text_columns, score))
+
+
+def read_prompts(folder):
+    """Return what texts begin with, by the flags, else as in a model's folder.
+
+    Args:
+        folder: of the model, or None.
+
+    Returns:
+        The beginnings of first and of other texts, and the settings of a model that keeps them.
+    """
+    known = checkpoints.read_task_settings(folder) if folder else {}
+    prompts = dict(known.get("prompts", {}))
+    if "passage" in prompts:  # as E5 calls it
+        prompts.setdefault("document", prompts["passage"])
+    for name in ("query", "document"):
+        if FLAGS[f"{name}_prompt"].value is not None:
+            prompts[name] = FLAGS[f"{name}_prompt"].value
+    query, document = prompts.get("query", ""), prompts.get("document", "")
+    default = "query" if query and query == document else known.get("default_prompt")
+    return (query, document), {"prompts": prompts, "default_prompt": default}
 
 
 def read_questions():

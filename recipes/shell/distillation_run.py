@@ -38,12 +38,13 @@ class Models:
     teacher_tokenizer: object
 
 
-def distill(task, splits):
+def distill(task, splits, teacher_train=None):
     """Start the run of the flags, and distil the teachers for a task.
 
     Args:
         task: see `tfnlp.tasks`.
         splits: {name: examples}, from `data_flags.read_splits`.
+        teacher_train: as in `Distillation`.
     """
     if not FLAGS["monitor"].using_default_value:
         task.select_by(FLAGS.monitor)
@@ -66,6 +67,7 @@ def distill(task, splits):
                 compress=compression_flags.compressor(),
                 teacher=make_teacher(task, models, map_shards),
                 phases=make_phases(task, models),
+                teacher_train=teacher_train,
             ).run_all()
 
 
@@ -83,13 +85,17 @@ def make_models(task, train):
     if precision in ("bfloat16", "float16") and FLAGS.initialize and not FLAGS.student_dir:
         # A student starts from float32 weights, so the first teacher is loaded again.
         exact = [learning.load_teacher(folders[0], task, **OUTPUTS, dtype="float32")]
+    texts = compression.task_texts(train)
     pruned, pruned_tokenizer = compression_flags.with_fewer_tokens(
-        [*loaded, *exact], tokenizer, train
+        [*loaded, *exact], tokenizer, texts
     )
     unpruned = None if pruned[0] is loaded[0] else (loaded, tokenizer)
     source = pruned[-1] if exact else pruned[0]
     source = compression_flags.with_fewer_parts(source, task, pruned_tokenizer, train)
-    student = start_student(source, task, pruned_tokenizer, compression.task_texts(train))
+    student = start_student(source, task, pruned_tokenizer, texts)
+    if not task.labelled and not distillation_flags.compares_tokens():
+        # Vectors of whole texts, for which the teacher keeps its tokens.
+        return Models(loaded, None, *student[:2], tokenizer)
     return Models(pruned[: len(loaded)], unpruned, *student)
 
 
@@ -154,4 +160,8 @@ def make_phases(task, models):
     intermediate_epochs = FLAGS.intermediate_epochs
     if intermediate_epochs is None:
         intermediate_epochs = 10 if FLAGS.method == "tinybert" else 0
-    return learning.split_phases(terms, task, intermediate_epochs, FLAGS.hard_label_weight)
+    if not task.labelled and FLAGS.similarity_weight:
+        dims = task.vectors.matryoshka_dims
+        terms += learning.similarity_terms(task, FLAGS.similarity_weight, dims)
+    label_weight = FLAGS.hard_label_weight if task.labelled else 0.0
+    return learning.split_phases(terms, task, intermediate_epochs, label_weight)

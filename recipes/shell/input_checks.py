@@ -28,6 +28,7 @@ _FILES_OF_COLUMN = {
     "reference_column": ("references",),
     "hypothesis_column": ("hypotheses",),
     "translation_column": (),
+    "train_columns": ("train",),
     "label_columns": ("train",),  # others may have their labels in one column
 }
 # The flags that name a column of this name, where they are not given.
@@ -91,8 +92,9 @@ def _columns_of_files():
     columns, named = {}, _named_columns()
     if "label_columns" in named:
         named.pop("label_column")  # which files have it, their reading tells
+    examples = {*EXAMPLES} - ({"train"} if "train_columns" in named else set())
     for flag, names in named.items():
-        for file in _FILES_OF_COLUMN.get(flag, EXAMPLES):
+        for file in _FILES_OF_COLUMN.get(flag, examples):
             paths = _files(file) if file in FLAGS else []
             if len(paths) == 1 or flag not in _OF_ONE_TABLE:
                 for path in paths:

@@ -33,6 +33,7 @@ GROUPS = {
         "distill_tagger",
         "distill_answerer",
         "distill_chooser",
+        "distill_embedder",
         "distill_general",
         "augment",
         "prune_vocabulary",

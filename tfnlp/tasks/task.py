@@ -20,6 +20,7 @@ class Task(abc.ABC):
         monitor: the one that selects the best epoch, or "loss"; the larger the better, or of a
             loss or error the smaller.
         compares_examples: whether its loss is of all examples of a batch together, not their mean.
+        labelled: whether its training examples have labels, or texts to compare with each other.
         calibrated: whether its `calibrate` changes the trained model's head by dev.
     """
 
@@ -31,6 +32,7 @@ class Task(abc.ABC):
     scores = ("accuracy",)
     monitor = "accuracy"
     compares_examples = False
+    labelled = True
     calibrated = False
 
     def select_by(self, monitor):

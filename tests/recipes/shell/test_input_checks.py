@@ -74,6 +74,15 @@ CASES = {
         "choices.tsv --layer_map=1,3": "--layer_map=1,3 must name one of the teacher's 4 layers",
         "choices.tsv --size=bert_tiny --layer_map=1,2,3": "for each of the student's 2",
     },
+    "distill_embedder": {
+        "scores.tsv": "--train_columns=sentence: {d}/scores.tsv has no column 'sentence'",
+        "text.tsv --train_columns=sentence": "--text_columns=sentence1: {d}/text.tsv has no",
+        "--train={d}/text.tsv --dev={d}/scores.tsv --translations --method=tinybert": "tinybert",
+        "--train={d}/text.tsv --dev={d}/scores.tsv --accumulation_steps=2": "--accumulation_steps",
+        "--train={d}/text.tsv --dev={d}/scores.tsv --keep_heads=1": "--keep_heads=1 has no effect",
+        "--train={d}/text.tsv --dev={d}/scores.tsv --teacher_dir=t,t": "give one",
+        "--train={d}/text.tsv --dev={d}/scores.tsv --matryoshka_dims=8 --similarity_weight=0": "8",
+    },
     "distill_general": {
         "--texts={d}/fine.tsv,no.txt": "no.txt does not exist",
         "--texts={d}/other.tsv --text_column=label --family=DeBERTa_v4": "did you mean deberta_v3",

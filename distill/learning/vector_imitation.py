@@ -1,0 +1,100 @@
+"""Learning a teacher's vectors of texts, which need no labels."""
+
+import dataclasses
+
+from tfnlp.tasks import SentenceVectors
+from tfnlp.text.reading.readers import read_columns, read_every_text
+from tfnlp.utils.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class PlainTexts:
+    """Texts without labels.
+
+    Args:
+        texts: a list of strings, which the student reads.
+        originals: the text that the teacher reads in place of each, a list; None for the same.
+    """
+
+    texts: list
+    originals: list | None = None
+
+    @property
+    def for_teacher(self):
+        """The `PlainTexts` that the teacher reads; None for the same."""
+        return None if self.originals is None else PlainTexts(self.originals)
+
+    def __len__(self):
+        return len(self.texts)
+
+
+class VectorImitation(SentenceVectors):
+    """The task of `PlainTexts` to learn from and `TextGroups` to score, as `SentenceVectors`."""
+
+    labelled = False
+
+    def encode(self, tokenizer, examples, max_length):
+        if isinstance(examples, PlainTexts):
+            return tokenizer.encode(examples.texts, max_length=max_length), None
+        return super().encode(tokenizer, examples, max_length)
+
+    def with_prompts(self, examples):
+        """Return `PlainTexts` that begin with each of the prompts."""
+        prompts = [*dict.fromkeys(self.prompts)]
+
+        def begun(texts):
+            return texts and [prompt + text for prompt in prompts for text in texts]
+
+        return PlainTexts(begun(examples.texts), begun(examples.originals))
+
+
+def read_unlabelled(paths, columns):
+    """Return the distinct non-empty texts of files, in order, as `PlainTexts`.
+
+    Args:
+        paths: TSV, CSV, JSON, JSON Lines or Parquet, else a text on each line; also with .gz.
+        columns: of the texts, where there are columns.
+
+    Raises:
+        InputError: as in `read_every_text`, and for files without a text.
+    """
+    texts = {
+        text.strip(): None
+        for path in paths
+        for column in columns
+        for text in read_every_text(path, column)
+    }
+    texts.pop("", None)
+    if not texts:
+        raise InputError(f"{','.join(map(str, paths))} holds no text; give files with texts.")
+    return PlainTexts([*texts])
+
+
+def read_translations(paths, columns):
+    """Return texts and their translations as `PlainTexts`, whose originals are the texts.
+
+    Reimers & Gurevych 2020, 'Making Monolingual Sentence Embeddings Multilingual', eq. 1: a
+    student's vectors of a text and of its translation are to be the teacher's vector of the text.
+
+    Args:
+        paths: of tables, in a format of `read_columns`.
+        columns: of the text, which the teacher reads, and of its translations.
+
+    Raises:
+        InputError: as in `read_columns`, for fewer than 2 columns, and for an empty text.
+    """
+    if len({*columns}) < max(2, len(columns)):
+        raise InputError(
+            f"translations need 2 columns or more, each once, not {','.join(columns)}: of a text "
+            "and of its translations."
+        )
+    pairs = {}
+    for path in paths:
+        for place, row in read_columns(path, columns):
+            for column in columns:
+                if not row[column].strip():
+                    raise InputError(
+                        f"{path}, {place}: {column} is empty; write its text, or leave it out."
+                    )
+                pairs[row[column].strip(), row[columns[0]].strip()] = None
+    return PlainTexts(*map(list, zip(*pairs, strict=True)))

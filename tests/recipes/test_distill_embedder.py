@@ -1,0 +1,67 @@
+"""A student learns its teacher's vectors, of texts and of their translations."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+
+from tfnlp.checkpoints import save_model
+from tfnlp.models import build_model
+from tfnlp.pipelines import load_runner
+from tfnlp.text import WordPieceTokenizer
+
+WORDS = ["a", "fine", "film", "the", "plot", "is", "not", "dull", "un", "bon", "livre", "la", "trame", "est", "pas", "ennuyeux"]
+ENGLISH, FRENCH = WORDS[:8], WORDS[8:]
+
+
+@pytest.fixture
+def flags(one_layer, tmp_path):
+    rng = np.random.default_rng(0)
+    tokenizer = WordPieceTokenizer([*["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], *WORDS])
+    config = one_layer.__class__(**vars(one_layer) | {"vocabulary_size": len(WORDS) + 5})
+    keras.utils.set_random_seed(3)
+    teacher = build_model(config, "embedder")
+    tokens = next(w for w in teacher.weights if w.path == "embeddings/token_table")
+    tokens.assign(30 * tokens)  # so that texts differ
+    save_model(teacher, tmp_path / "teacher", None, tokenizer)
+    rows = [rng.integers(8, size=rng.integers(2, 6)) for _ in range(80)]
+    texts = [[" ".join(words[i] for i in row) for row in rows] for words in (ENGLISH, FRENCH)]
+    lines = ["en\tfr", *map("\t".join, zip(*texts, strict=True))]
+    (tmp_path / "train.tsv").write_text("\n".join(lines))
+    vectors = load_runner(tmp_path / "teacher").embed(texts[0])
+    lines = ["sentence1\tsentence2\tscore"]
+    lines += [
+        f"{texts[0][i]}\t{texts[0][i + 1]}\t{vectors[i] @ vectors[i + 1]}" for i in range(0, 80, 2)
+    ]
+    (tmp_path / "dev.tsv").write_text("\n".join(lines))
+    files = [f"--{name}={tmp_path / name}.tsv" for name in ("train", "dev")]
+    files += [f"--teacher_dir={tmp_path / 'teacher'}", f"--output_dir={tmp_path / 'run'}"]
+    return [*files, "--score_column=score", "--max_length=12", "--num_layers=1"]
+
+
+def learn(run, *flags):
+    return run("distill_embedder", *flags, "--epochs=20", "--batch_size=8", "--learning_rate=1e-2")
+
+
+def test_a_narrower_student_gives_the_teachers_vectors(run, flags, tmp_path):
+    how = ["--train_columns=en", "--hidden_dim=16", "--keep_tokens=16", "--matryoshka_dims=8"]
+    learn(run, *flags, *how)
+    figures = json.loads((tmp_path / "run/figures.json").read_text())
+    assert figures["teacher_dev_spearman"] == pytest.approx(1, abs=1e-3)
+    assert figures["dev_spearman"] > 0.9 and figures["dev_spearman_at_8"] > 0.7
+    texts = ["the plot is fine", "a dull film", "not a film"]
+    student, teacher = (
+        load_runner(tmp_path / name).embed(texts) for name in ("run/best", "teacher")
+    )
+    assert student.shape == teacher.shape
+    assert (student * teacher).sum(-1).min() > 0.9
+
+
+def test_a_translation_gets_the_vector_of_its_original(run, flags, tmp_path):
+    learn(run, *flags, "--train_columns=en,fr", "--translations", "--initialize=false")
+    student, teacher = (load_runner(tmp_path / name) for name in ("run/best", "teacher"))
+    vectors = teacher.embed(["the plot is fine", "a dull film"])
+    same = (vectors * student.embed(["la trame est bon", "un ennuyeux livre"])).sum(-1)
+    itself = (vectors * student.embed(["the plot is fine", "a dull film"])).sum(-1)
+    assert min(*same, *itself) > 0.9
