@@ -19,7 +19,7 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 @pytest.fixture
 def flags(one_layer, tmp_path):
     rng = np.random.default_rng(0)
-    tokenizer = WordPieceTokenizer([*["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], *WORDS])
+    tokenizer = WordPieceTokenizer([*SPECIAL, *ENGLISH, *FRENCH])
     config = one_layer.__class__(**vars(one_layer) | {"vocabulary_size": 21})
     keras.utils.set_random_seed(3)
     teacher = build_model(config, "embedder")
