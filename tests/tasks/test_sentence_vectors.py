@@ -75,7 +75,8 @@ def test_a_batch_in_parts_is_one_to_the_loss(loss, one_layer, tokenizer):
         keras.utils.set_random_seed(0)
         model = build_model(config, "embedder")
         trainer = FineTuner(model, task)
-        trainer.compile(keras.optimizers.SGD(0.1))
+        scaled = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1), initial_scale=16)
+        trainer.compile(scaled)
         trainer.accumulation_steps = parts
         losses = [trainer.train_on_batch(*batches.batch([0, 1, 2])) for _ in range(3)]
         weights.append([losses, *map(np.asarray, model.weights)])
