@@ -10,6 +10,7 @@ from keras import ops
 
 from distill.compression.file_quantization import converter_options, quantize_file
 from distill.export.converter import convert
+from distill.export.head_training import head_endpoints
 from distill.export.length_signatures import DEFAULT, cut, signatures
 from tfnlp.functional.local_attention import is_short
 from tfnlp.models import reads_choices, submodel
@@ -35,17 +36,19 @@ def convert_text_model(model, kind, options, lengths, tokenize=None):
     """
     forward = submodel(*_graph(model, kind.reads), name="whole")
 
-    def run(ids, mask, segment_ids):
+    def inputs_of(ids, mask, segment_ids):
         inputs = {"token_ids": ids, "padding_mask": mask, "segment_ids": segment_ids}
-        if ids.shape[1] is None:
-            inputs = cut(inputs, options.max_length)
-        outputs = forward(inputs, training=False)
-        return file_outputs(kind, outputs)
+        return cut(inputs, options.max_length) if ids.shape[1] is None else inputs
+
+    def run(ids, mask, segment_ids):
+        return file_outputs(kind, forward(inputs_of(ids, mask, segment_ids), training=False))
 
     endpoints = {
         key: (run, [tf.TensorSpec((1, length), "int32", name=name) for name in INPUTS])
         for key, length in signatures(lengths).items()
     }
+    if options.trainable_head:
+        endpoints |= head_endpoints(model, inputs_of, endpoints[DEFAULT][1])
     if tokenize is not None:
         string = tf.TensorSpec((1,), tf.string, "text")
         endpoints = {DEFAULT: (lambda text: run(*tokenize(text)), [string])}

@@ -79,6 +79,11 @@ class Export(FileOptions):
     tokenizer_in_graph: bool = setting(
         False, "Take strings, not ids; for WordPiece classifiers, with TensorFlow Text."
     )
+    trainable_head: bool = setting(
+        False,
+        "Add signatures by which the last layer of a classifier learns on the device, also new "
+        "labels (docs/mobile.md).",
+    )
     calibration_text: list | None = None
     check_inputs: Inputs | None = None
     score_threshold: float | None = setting(

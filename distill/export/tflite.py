@@ -9,6 +9,7 @@ from distill.compression.calibration import calibrate, check_calibration, in_col
 from distill.compression.file_quantization import check_quantization
 from distill.export.conversion import check_computes_in_float32, convert_text_model
 from distill.export.fidelity import compare, describe, float_reference, warn
+from distill.export.head_training import check_trainable_head
 from distill.export.length_signatures import check_lengths, check_range
 from distill.export.mediapipe import (
     ONE_SIGNATURE,
@@ -143,6 +144,8 @@ class _TextFile:
             self.task_settings |= {"pairs": True} if self.kind.pairs else {}
         self.pairs = self.task_settings.get("pairs", False)
         self.options = dataclasses.replace(options, max_length=max_length)
+        if options.trainable_head:
+            check_trainable_head(self.kind, options, model)
         if options.tokenizer_in_graph:
             check_text_input(self.kind, tokenizer, options.fixed_lengths, self.pairs)
 
@@ -205,7 +208,8 @@ class _TextFile:
         if not self.kind.in_mediapipe or self.options.tokenizer_in_graph:
             return []
         sentences = [ONE_TEXT] if self.pairs else []
-        sentences += [ONE_SIGNATURE] if len(self.lengths) > 1 else []
+        several = len(self.lengths) > 1 or self.options.trainable_head
+        sentences += [ONE_SIGNATURE] if several else []
         differences = mediapipe_differences(self.tokenizer)
         for sentence in [*sentences, *(differences if len(differences) == 1 else [])]:
             logging.warning("%s", sentence)

@@ -1,6 +1,7 @@
 """Public names of the on-device runtime."""
 
 from .associated_files import read_files as read_files
+from .head_learner import HeadLearner as HeadLearner
 from .litert_backend import EndingChooser as EndingChooser
 from .litert_backend import LiteRtBackend as LiteRtBackend
 from .litert_backend import MultiLabelClassifier as MultiLabelClassifier

@@ -102,24 +102,34 @@ class LiteRtBackend:
         length = fitting[0] if fitting else max(self._signatures)
         if not fitting:
             ids, segment_ids = ([*x[: length - 1], x[-1]] for x in (ids, segment_ids))
-        # An empty text without special tokens is run as one padding token.
-        size = length or max(len(ids), 1)
-        inputs = {
-            name: np.array([[*x, *[0] * (size - len(x))]], "int32")  # (1, L)
-            for name, x in zip(INPUTS, (ids, [1] * len(ids), segment_ids), strict=True)
-        }
-        outputs = self._call(length, inputs)
+        outputs = self._call(length, inputs_of(Encoding(ids, segment_ids), length))
         if self.kind.by_token:  # those of padding too
             outputs = {name: value[: max(len(ids), 1)] for name, value in outputs.items()}
         return outputs
 
     def _call(self, length, inputs):
         """Call the signature of a length, and return its outputs without batch."""
+        outputs = self._run(self._signatures[length], inputs)
+        return {name: value[0] for name, value in outputs.items()}
+
+    def _run(self, signature, inputs):
+        """Run a signature's runner."""
         quiet = contextlib.nullcontext() if _ran.is_set() else without_notices()
         with litert_errors(self.path), self._lock, quiet:
-            outputs = self._signatures[length](**inputs)
+            outputs = signature(**inputs)
         _ran.set()
-        return {name: value[0] for name, value in outputs.items()}
+        return outputs
+
+
+def inputs_of(encoding, length=None):
+    """Return the inputs of an `Encoding` for a signature, {name: (1, L) int32}.
+
+    An empty text without special tokens is one padding token. L is that of the text where None.
+    """
+    ids, segment_ids = encoding.token_ids, encoding.segment_ids
+    size = length or max(len(ids), 1)
+    rows = zip(INPUTS, (ids, [1] * len(ids), segment_ids), strict=True)
+    return {name: np.array([[*x, *[0] * (size - len(x))]], "int32") for name, x in rows}
 
 
 def load_runner(path, num_threads=1, try_out=True, kind=None):
@@ -206,6 +216,8 @@ def _signatures(interpreter):
     """Return {length: signature runner}, the shortest first, None (any length) last."""
     signatures = {}
     for key in interpreter.get_signature_list():
+        if not key.startswith(("run", "serving")):
+            continue  # of `distill.runtime.head_learner`
         runner = interpreter.get_signature_runner(key)
         details = runner.get_input_details()
         length = int(details["ids"]["shape_signature"][1]) if "ids" in details else -1
