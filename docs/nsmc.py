@@ -5,7 +5,9 @@ import os
 import pathlib
 import shutil
 
-DATA = pathlib.Path(os.environ.get("TFNLP_DATA", pathlib.Path(__file__).parents[2] / "shared/data"))
+DATA = pathlib.Path(
+    os.environ.get("TFNLP_DATA", pathlib.Path(__file__).parents[2] / "shared/data")
+)
 NSMC = DATA / "nsmc"
 
 
