@@ -20,6 +20,7 @@ import pytest
 from sybil import Region, Sybil
 from sybil.parsers.markdown import SkipParser
 
+from docs.nsmc import NSMC, write_ratings
 from recipes.shell import demo_data
 
 DOCS = pathlib.Path(__file__).parent
@@ -28,7 +29,6 @@ BLOCK = re.compile(
     re.M | re.S,
 )
 NUMBER = re.compile(r"\d+\.\d+")
-NSMC = pathlib.Path(os.environ.get("TFNLP_DATA", DOCS.parents[1] / "shared" / "data")) / "nsmc"
 
 
 def parse_blocks(document):
@@ -110,6 +110,8 @@ def working_folder(request, demo_folder, tmp_path_factory, monkeypatch):
     if not path.exists():
         path.mkdir()
         (path / "demo").symlink_to(demo_folder)
+        if NSMC.exists():
+            write_ratings(path)
         if path.name == DOCS.name:
             from docs.stand_ins import write_stand_ins
 
@@ -117,7 +119,6 @@ def working_folder(request, demo_folder, tmp_path_factory, monkeypatch):
     monkeypatch.chdir(path)
     monkeypatch.setenv("PATH", f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(DOCS.parent))
-    monkeypatch.setenv("NSMC", str(NSMC))
     return path
 
 

@@ -8,6 +8,7 @@ import sys
 import jupytext
 from nbclient import NotebookClient
 
+from docs.nsmc import NSMC, write_ratings
 from recipes.shell import demo_data
 
 CLONE = pathlib.Path(__file__).parents[1]
@@ -39,12 +40,10 @@ def run_notebook(notebook, folder, environment):
 
 
 def kernel_environment():
-    """Return variables by which cells find this Python, the clone and the Korean reviews."""
-    data = pathlib.Path(os.environ.get("TFNLP_DATA", CLONE.parent / "shared" / "data"))
+    """Return variables by which cells find this Python and the clone."""
     return os.environ | {
         "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}",
         "PYTHONPATH": str(CLONE),
-        "NSMC": str(data / "nsmc"),
         "TF_CPP_MIN_LOG_LEVEL": "3",
     }
 
@@ -54,11 +53,13 @@ def main(folder, packages, *names):
     environment = kernel_environment()
     folder = pathlib.Path(folder)
     demo_data.write_demo(packages, folder / "demo")
+    if NSMC.exists():
+        write_ratings(folder)
     pages = [GUIDES / f"{name}.md" for name in names]
     for page in pages or sorted(GUIDES.glob("*.md")):
         notebook = read_notebook(page)
         path = folder / f"{page.stem}.ipynb"
-        if "$NSMC" in page.read_text("utf-8") and not pathlib.Path(environment["NSMC"]).exists():
+        if "ratings_train.txt" in page.read_text("utf-8") and not NSMC.exists():
             print(f"{path}: not run, as NSMC is not in $TFNLP_DATA.")
             jupytext.write(notebook, path)
         else:

@@ -1,6 +1,8 @@
-"""Additions to Sphinx: equations as MathML, pictures of tables, Korean pages, docstrings."""
+"""Additions to Sphinx: equations, pictures of tables, links to the API, search, docstrings."""
 
 import inspect
+import json
+import pathlib
 import re
 
 import figures
@@ -12,6 +14,8 @@ OPENING = re.compile(r"^(Args|Call arguments|Returns|Raises): (.+)$")
 CODE = re.compile(r"(`+[^`]+`+)")
 # 'first, second,' before a line that goes on with names is one line to napoleon.
 NAMES = re.compile(r"^(    (?:\w+, )*\w+,)\n +(?=[\w, ]+: )", re.M)
+# What Sphinx's search takes a page's excerpt from.
+MAIN = re.compile(r'<article role="main".*?</article>', re.DOTALL)
 MARKUP = re.compile(r"[*|\\]|(?<=\w)_(?!\w)")
 
 
@@ -20,6 +24,9 @@ def setup(app):
     app.add_html_math_renderer("mathml", (_inline_equation, None), (_equation, None))
     app.connect("source-read", figures.draw_marked_tables)
     app.connect("html-page-context", _set_language)
+    app.connect("html-page-context", _add_search_scripts)
+    app.connect("build-finished", _write_page_texts)
+    app.connect("doctree-resolved", _link_classes)
     app.connect("autodoc-process-signature", _arguments_of_init)
     app.connect("autodoc-process-docstring", _as_restructured_text, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -29,6 +36,44 @@ def _set_language(app, pagename, templatename, context, doctree):
     """Tell browsers and screen readers which pages are Korean."""
     if pagename.startswith("ko/"):
         context["language"] = "ko"
+
+
+def _add_search_scripts(app, pagename, templatename, context, doctree):
+    if pagename == "search":
+        app.add_js_file("page_texts.js")
+        app.add_js_file("search_from_files.js")
+
+
+def _write_page_texts(app, exception):
+    """Write a script with the texts of all pages, which a search page among files cannot fetch."""
+    if exception or app.builder.name != "html":
+        return
+    texts = {}
+    for name in sorted(app.env.found_docs):
+        address = app.builder.get_target_uri(name)
+        page = pathlib.Path(app.outdir, address).read_text("utf-8")
+        texts[f"./{address}"] = MAIN.search(page)[0]
+    script = f"const PAGE_TEXTS = {json.dumps(texts, ensure_ascii=False)};\n"
+    pathlib.Path(app.outdir, "_static", "page_texts.js").write_text(script, "utf-8")
+
+
+def _link_classes(app, doctree, docname):
+    """Link the names of classes in Markdown pages to the API, whose pages GitHub does not have."""
+    if docname.startswith("api/"):
+        return
+    entries = app.env.domains.python_domain.objects.items()
+    classes = {
+        name.rpartition(".")[2]: entry
+        for name, entry in entries
+        if entry.objtype == "class" and not entry.aliased
+    }
+    for code in list(doctree.findall(nodes.literal)):
+        entry = classes.get(code.astext())
+        if entry and not isinstance(code.parent, nodes.reference):
+            address = app.builder.get_relative_uri(docname, entry.docname)
+            link = nodes.reference(refuri=f"{address}#{entry.node_id}", internal=True)
+            code.replace_self(link)
+            link += code
 
 
 def _inline_equation(translator, node):

@@ -10,6 +10,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -103,11 +104,16 @@ def test_flags_of_commands_exist():
         "        os._exit(0)\n"
         "    os.wait()\n"
     )
+    recipes = [path.stem for path in (ROOT / "recipes").glob("*.py")]
     commands = []
     for page in PAGES:
         text = (ROOT / page).read_text("utf-8").replace("\\\n", " ")
         text = re.sub(r"=(['\"]).*?\1", "=", text, flags=re.S)  # a value may have other flags
         commands += re.findall(r"(?:python -m recipes\.|`tfnlp )([a-z]\w+)([^`|\n]*)", text)
+        if page.name != "CHANGELOG.md":  # it names flags that have gone
+            commands += re.findall(rf"`({'|'.join(recipes)})( --[^`|\n]*)`", text)
+        if page.name == "can_it.md":
+            commands += [("finetune_classifier", f) for f in re.findall(r"`(--[^`|\n]*)`", text)]
     names = sorted({name for name, _ in commands})
     done = subprocess.run(
         [sys.executable, "-c", code, *names], check=True, capture_output=True, text=True, cwd=ROOT
@@ -118,6 +124,23 @@ def test_flags_of_commands_exist():
         for flag, value in re.findall(r"--(\w+)(=?)", arguments):
             forms = {f"--{flag}{value}", f"--{flag.removeprefix('no')}"}
             assert flag == "help" or forms & set(known[name]), f"{name}: --{flag}"
+
+
+def test_extras_on_the_pages_are_those_of_the_project():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = {
+        name: {re.match(r"[\w-]+", requirement)[0].lower() for requirement in requirements}
+        for name, requirements in project["optional-dependencies"].items()
+    }
+    page = (ROOT / "docs/install.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| ([\w, -]+) \|", page, re.M)
+    developers = re.search(r"^\| (`test`.*?) \|", page, re.M)[1].replace("`", "").split(", ")
+    assert {name: set(packages.split(", ")) for name, packages in rows} == {
+        name: packages for name, packages in extras.items() if name not in developers
+    }
+    for page in PAGES:
+        for names in re.findall(r"\.\[([\w,]+)\]\"", (ROOT / page).read_text("utf-8")):
+            assert set(names.split(",")) <= set(extras), page
 
 
 def test_api_pages_have_every_public_name():
