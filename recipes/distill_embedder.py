@@ -1,8 +1,7 @@
 """Distils a model of sentence vectors into a smaller one, on texts without labels.
 
     python -m recipes.distill_embedder --teacher_dir=all-MiniLM-L6-v2 --train=texts.txt \\
-        --dev=pairs.tsv --score_column=score --num_layers=3 --keep_tokens=15000 \\
-        --output_dir=runs/student
+        --num_layers=3 --keep_tokens=15000 --output_dir=runs/student
 
 The student learns the teacher's vector of each text, and how near the teacher's vectors of a
 batch are to each other. A student of another width gets a projection to the teacher's, so that
@@ -21,7 +20,7 @@ from distill import learning
 from recipes.flags import data_flags, dataclass_flags, distillation_flags, task_flags
 from recipes.shell import distillation_run, entry_point
 from recipes.shell.command_line import group, no_effect, refuse_beside
-from tfnlp import tasks
+from tfnlp import pipelines, tasks
 from tfnlp.tasks.vector_settings import VectorSettings
 from tfnlp.utils.errors import InputError
 
@@ -47,10 +46,15 @@ with group("Data"):
         False,
         "Whether the columns have one text in several languages, first the teacher's.",
     )
-    flags.DEFINE_string("dev", None, "Pairs of texts to select the best epoch by.")
+    flags.DEFINE_string(
+        "dev",
+        None,
+        "Pairs of texts to select the best epoch by; if not given, pairs of texts that are left "
+        "out of --train, with the teacher's cosines as scores.",
+    )
     data_flags.define_further_dev_flag()
     flags.DEFINE_string("test", None, "Pairs of texts to evaluate the best epoch on, if given.")
-    flags.mark_flags_as_required(["train", "dev"])
+    flags.mark_flag_as_required("train")
 task_flags.define_text_group_flags(
     "Columns of two texts that are alike, in --dev and --test.",
     "Column of the number, how alike they are; if not given, first texts look for second ones.",
@@ -61,16 +65,28 @@ task_flags.define_text_group_flags(
 def main():
     distillation_flags.check_flags()
     check_flags()
+    scored = FLAGS.score_column or not FLAGS.dev
     settings = dataclass_flags.read(
-        VectorSettings, loss="cosent" if FLAGS.score_column else "ranking", num_texts=2
+        VectorSettings, loss="cosent" if scored else "ranking", num_texts=2
     )
     task = learning.VectorImitation(settings, *task_flags.read_prompts(FLAGS.teacher_dir))
     read_train = learning.read_translations if FLAGS.translations else learning.read_unlabelled
     splits = data_flags.read_splits(
         lambda path: tasks.read_text_groups(path, FLAGS.text_columns, FLAGS.score_column),
-        lambda paths: task.with_prompts(read_train(paths, FLAGS.train_columns)),
+        lambda paths: read_train(paths, FLAGS.train_columns),
     )
+    if not FLAGS.dev:
+        held_out = learning.hold_out_pairs(splits["train"], embed_as_teacher, task.prompts)
+        splits["train"], splits["dev"] = held_out
+    splits["train"] = task.with_prompts(splits["train"])
     distillation_run.distill(task, splits, splits["train"].for_teacher)
+
+
+def embed_as_teacher(texts):
+    """Return the teacher's vectors of texts that have their prompts."""
+    teacher = pipelines.load_runner(FLAGS.teacher_dir)
+    teacher.settings["default_prompt"] = None
+    return teacher.embed(texts)
 
 
 def check_flags():

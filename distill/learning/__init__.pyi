@@ -38,6 +38,7 @@ from .terms import Term as Term
 from .text_continuation import TextContinuer as TextContinuer
 from .vector_imitation import PlainTexts as PlainTexts
 from .vector_imitation import VectorImitation as VectorImitation
+from .vector_imitation import hold_out_pairs as hold_out_pairs
 from .vector_imitation import read_translations as read_translations
 from .vector_imitation import read_unlabelled as read_unlabelled
 from .word_neighbours import WordNeighbours as WordNeighbours

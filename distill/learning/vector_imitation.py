@@ -1,8 +1,9 @@
 """Learning a teacher's vectors of texts, which need no labels."""
 
 import dataclasses
+import random
 
-from tfnlp.tasks import SentenceVectors
+from tfnlp.tasks import SentenceVectors, TextGroups
 from tfnlp.text.reading.readers import read_columns, read_every_text
 from tfnlp.utils.errors import InputError
 
@@ -26,6 +27,10 @@ class PlainTexts:
 
     def __len__(self):
         return len(self.texts)
+
+
+# The most pairs that `hold_out_pairs` leaves out.
+HELD_OUT = 500
 
 
 class VectorImitation(SentenceVectors):
@@ -98,3 +103,41 @@ def read_translations(paths, columns):
                     )
                 pairs[row[column].strip(), row[columns[0]].strip()] = None
     return PlainTexts(*map(list, zip(*pairs, strict=True)))
+
+
+def hold_out_pairs(examples, embed, prompts=("", "")):
+    """Leave pairs of texts out, to measure how alike student and teacher order pairs.
+
+    Args:
+        examples: `PlainTexts`, of which a tenth is left out, at most 500 pairs.
+        embed: function of a list of texts to the teacher's vectors (texts, D), of length 1.
+        prompts: the beginnings of first and of second texts.
+
+    Returns:
+        The other `PlainTexts`, and `TextGroups` with the teacher's cosines; of translations, the
+        teacher's are those of the originals.
+
+    Raises:
+        InputError: for fewer than 40 texts.
+    """
+    versions = {}  # of each original
+    originals = examples.originals or examples.texts
+    for text, original in zip(examples.texts, originals, strict=True):
+        versions.setdefault(original, []).append(text)
+    pairs = min(HELD_OUT, len(versions) // 20)
+    if pairs < 2:
+        raise InputError(
+            f"{len(versions)} texts of `train` are too few to leave pairs out of; give `dev`, or "
+            "40 texts or more."
+        )
+    chosen = random.Random(0).sample([*versions], 2 * pairs)
+    first, second = chosen[:pairs], chosen[pairs:]
+    query, document = prompts
+    vectors = embed([query + text for text in first] + [document + text for text in second])
+    cosines = (vectors[:pairs] * vectors[pairs:]).sum(-1)
+    groups = [(versions[a][-1], versions[b][-1]) for a, b in zip(first, second, strict=True)]
+    left_out = {*chosen}
+    kept = [row for row in zip(examples.texts, originals, strict=True) if row[1] not in left_out]
+    texts, originals = map(list, zip(*kept, strict=True))
+    train = PlainTexts(texts, originals if examples.originals else None)
+    return train, TextGroups(groups, cosines.tolist())

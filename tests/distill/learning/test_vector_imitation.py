@@ -1,0 +1,50 @@
+"""Pairs that are left out have the teacher's cosines, and are learned in no language."""
+
+import numpy as np
+import pytest
+
+from distill.learning import PlainTexts, hold_out_pairs, read_translations, read_unlabelled
+from tfnlp.utils.errors import InputError
+
+VECTORS = np.random.default_rng(0).normal(size=(60, 4))
+VECTORS /= np.linalg.norm(VECTORS, axis=-1, keepdims=True)
+
+
+def embed(texts):
+    prompts, numbers = zip(*(text.split() for text in texts), strict=True)
+    assert [*prompts] == ["q"] * (len(texts) // 2) + ["d"] * (len(texts) // 2)
+    return VECTORS[[int(number) for number in numbers]]
+
+
+@pytest.mark.parametrize("translated", [False, True])
+def test_pairs_are_left_out_of_all_languages(translated):
+    originals = [str(i) for i in range(60)]
+    examples = PlainTexts(originals)
+    if translated:
+        examples = PlainTexts([*originals, *(f"fr{i}" for i in range(60))], originals * 2)
+    train, dev = hold_out_pairs(examples, embed, ("q ", "d "))
+    assert len(dev) == 3 and len(train) == 54 * (1 + translated)
+    assert (train.originals is not None) == translated
+    for (a, b), score in zip(dev.texts, dev.scores, strict=True):
+        assert a.startswith("fr") == translated
+        i, j = (int(text.removeprefix("fr")) for text in (a, b))
+        assert score == pytest.approx(VECTORS[i] @ VECTORS[j])
+        for number in (i, j):
+            assert not {str(number), f"fr{number}"} & {*train.texts}
+    with pytest.raises(InputError, match="39 texts"):
+        hold_out_pairs(PlainTexts(originals[:39]), embed, ("q ", "d "))
+
+
+def test_texts_are_read_once_each(tmp_path):
+    (tmp_path / "a.txt").write_text("one\n\n two\none\n")
+    (tmp_path / "b.tsv").write_text("en\tko\none\thana\nthree\tset\n")
+    files = [tmp_path / "a.txt", tmp_path / "b.tsv"]
+    assert read_unlabelled(files, ["en", "ko"]).texts == ["one", "two", "three", "hana", "set"]
+    pairs = read_translations(files[1:], ["en", "ko"])
+    assert pairs.texts == ["one", "hana", "three", "set"]
+    assert pairs.originals == ["one", "one", "three", "three"]
+    (tmp_path / "b.tsv").write_text("en\tko\none\t \n")
+    with pytest.raises(InputError, match="line 2: ko is empty"):
+        read_translations(files[1:], ["en", "ko"])
+    with pytest.raises(InputError, match="2 columns"):
+        read_translations(files[1:], ["en"])
