@@ -192,15 +192,18 @@ def compute_teacher_outputs(teacher, batches, tensors, folder=None, map_shards=N
     if folder is not None:
         folder = pathlib.Path(folder).absolute()
         missing, fingerprint = _missing_shards(folder, teacher, batches, outputs)
-        items = (_shard_work(number, outputs, batches) for number in missing)
+        work = (_shard_work(number, outputs, batches) for number in missing)
         with (
             _progress(outputs, missing) as bar,
             _teacher_file(folder, teacher, map_shards and missing) as file,
         ):
             read = functools.partial(keras.models.load_model, file) if file else lambda: teacher
             load = functools.partial(_shard_maker, folder, fingerprint, read, tensors)
-            for _, part, _ in (map_shards or in_this_process)(load, items) if missing else ():
-                bar.update(int(part.firsts[-1]))
+            if map_shards is None:  # shards are large, so that the bar counts batches
+                work = ((number, part, _shown(inputs, bar)) for number, part, inputs in work)
+            for _, part, _ in (map_shards or in_this_process)(load, work) if missing else ():
+                if map_shards is not None:
+                    bar.update(int(part.firsts[-1]))
         outputs.shards = [
             _open_shard(_shard_path(folder, number), fingerprint, layouts.keys())
             for number in range(len(outputs.firsts) - 1)
