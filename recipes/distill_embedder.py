@@ -20,7 +20,7 @@ from distill import learning
 from recipes.flags import data_flags, dataclass_flags, distillation_flags, task_flags
 from recipes.shell import distillation_run, entry_point
 from recipes.shell.command_line import group, no_effect, refuse_beside
-from tfnlp import pipelines, tasks
+from tfnlp import checkpoints, pipelines, tasks, text
 from tfnlp.tasks.vector_settings import VectorSettings
 from tfnlp.utils.errors import InputError
 
@@ -55,6 +55,7 @@ with group("Data"):
     data_flags.define_further_dev_flag()
     flags.DEFINE_string("test", None, "Pairs of texts to evaluate the best epoch on, if given.")
     flags.mark_flag_as_required("train")
+task_flags.define_pooling_flag("to be given")
 task_flags.define_text_group_flags(
     "Columns of two texts that are alike, in --dev and --test.",
     "Column of the number, how alike they are; if not given, first texts look for second ones.",
@@ -76,17 +77,19 @@ def main():
         lambda paths: read_train(paths, FLAGS.train_columns),
     )
     if not FLAGS.dev:
-        held_out = learning.hold_out_pairs(splits["train"], embed_as_teacher, task.prompts)
+        embed = load_teacher(task).embed
+        held_out = learning.hold_out_pairs(splits["train"], embed, task.prompts)
         splits["train"], splits["dev"] = held_out
     splits["train"] = task.with_prompts(splits["train"])
     distillation_run.distill(task, splits, splits["train"].for_teacher)
 
 
-def embed_as_teacher(texts):
-    """Return the teacher's vectors of texts that have their prompts."""
-    teacher = pipelines.load_runner(FLAGS.teacher_dir)
-    teacher.settings["default_prompt"] = None
-    return teacher.embed(texts)
+def load_teacher(task):
+    """Return the pipeline of the teacher, which adds no prompts."""
+    model = distillation_run.load_teacher(FLAGS.teacher_dir, task)
+    settings = {"max_length": FLAGS.max_length}
+    tokenizer = text.load_tokenizer(FLAGS.teacher_dir)
+    return pipelines.pipeline_of(pipelines.KerasBackend(model, tokenizer, settings=settings))
 
 
 def check_flags():
@@ -109,6 +112,11 @@ def check_flags():
         raise InputError(
             f"accumulation_steps={FLAGS.accumulation_steps} compares the texts of a part of a "
             "batch only; leave it out, or give similarity_weight=0."
+        )
+    if not (FLAGS.pooling or checkpoints.read_head(FLAGS.teacher_dir)):
+        raise InputError(
+            f"teacher_dir={FLAGS.teacher_dir} is an encoder without modules of "
+            "sentence-transformers; give `pooling`, such as mean."
         )
 
 

@@ -173,8 +173,9 @@ def load_teacher(folder, task, **options):
         folder: of the model, such as the `best` of a run.
         task: see `tfnlp.tasks`.
         options: as `load_model` takes them: `hidden_states`, `attention_scores` and
-            `attention_projections`, whether to output these too for the student to learn from, and
-            `dtype`, such as "bfloat16", which takes half the memory. Losses convert outputs to
+            `attention_projections`, whether to output these too for the student to learn from;
+            `vectors`, of an encoder without a head; and `dtype`, such as "bfloat16", which takes
+            half the memory. Losses convert outputs to
             float32. A student that starts from its weights needs a teacher in float32.
 
     Returns:
@@ -184,7 +185,8 @@ def load_teacher(folder, task, **options):
         InputError: as `load_model`, and if the model has another head or other labels than the
             task.
     """
-    check_stored_head(folder, task.kind.head)
+    if "vectors" not in options or read_head(folder):  # with them an encoder has the head
+        check_stored_head(folder, task.kind.head)
     teacher = load_model(folder, task.kind.head, **options)
     check_model(folder, teacher, task)
     labels = read_labels(folder)

@@ -12,7 +12,7 @@ from recipes.flags import (
     runner_flags,
     training_flags,
 )
-from tfnlp import checkpoints, text, training
+from tfnlp import checkpoints, configs, text, training
 
 FLAGS = flags.FLAGS
 # Outputs that loss terms compare. Those that no term reads cost nothing: models compute them.
@@ -71,6 +71,14 @@ def distill(task, splits, teacher_train=None):
             ).run_all()
 
 
+def load_teacher(folder, task, dtype=None):
+    """Return a teacher of the flags, with all outputs that a method may read."""
+    vectors = {}
+    if "pooling" in FLAGS and FLAGS.pooling:
+        vectors["vectors"] = configs.VectorHead(tuple(FLAGS.pooling))
+    return learning.load_teacher(folder, task, **OUTPUTS, **vectors, dtype=dtype)
+
+
 def make_models(task, train):
     """Load the teachers, pruned by the training examples, and the student of the flags."""
     folders, precision = distillation_flags.teacher_dirs(), FLAGS.teacher_precision
@@ -78,13 +86,13 @@ def make_models(task, train):
         training.check_precision(precision, "teacher_precision")
     learning.teacher_shares(distillation_flags.teacher_weights(), len(folders))
     tokenizer = learning.load_shared_tokenizer(folders)
-    loaded = [learning.load_teacher(x, task, **OUTPUTS, dtype=precision) for x in folders]
+    loaded = [load_teacher(folder, task, precision) for folder in folders]
     for teacher in loaded:
         model_flags.check_fit(teacher, tokenizer)
     exact = []
     if precision in ("bfloat16", "float16") and FLAGS.initialize and not FLAGS.student_dir:
         # A student starts from float32 weights, so the first teacher is loaded again.
-        exact = [learning.load_teacher(folders[0], task, **OUTPUTS, dtype="float32")]
+        exact = [load_teacher(folders[0], task, "float32")]
     texts = compression.task_texts(train)
     pruned, pruned_tokenizer = compression_flags.with_fewer_tokens(
         [*loaded, *exact], tokenizer, texts
