@@ -249,6 +249,7 @@ def read_tagging(labels, unit):
     """
     train = tasks.read_tagged(FLAGS.train, labels, unit, FLAGS.comment_prefix)
     labels = labels or tasks.tag_names(train)
+    _check_several(labels)
     splits = read_splits(
         lambda path: (
             train
@@ -309,12 +310,23 @@ def read_labelled(label_names=None):
             "leave them out."
         )
     train = _read_labelled(FLAGS.train, label_names or FLAGS.labels)
+    if not FLAGS.multi_label:
+        _check_several(train.label_names)
     splits = read_splits(
         lambda path: train if path == FLAGS.train else _read_labelled(path, train.label_names)
     )
     if FLAGS.fold:
         splits["train"], splits["dev"] = text.split_fold(train, FLAGS.fold)
     return splits
+
+
+def _check_several(labels):
+    """Raise an InputError for one label alone in --train, for which others would be blamed."""
+    if len(labels) == 1:
+        raise InputError(
+            f"train={FLAGS.train} has one label alone, {labels[0]!r}, so that there is nothing to "
+            "tell apart; give examples of others too."
+        )
 
 
 def _read_labelled(path, label_names):

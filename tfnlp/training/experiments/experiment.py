@@ -3,12 +3,18 @@
 import abc
 import dataclasses
 
+import tensorflow as tf
+from absl import logging
+
 from tfnlp.checkpoints import save_model
 from tfnlp.training.run.resumable_fit import fit
 from tfnlp.training.run.run_folder import RunFolder
 from tfnlp.training.run.trackers import log_scores
 from tfnlp.training.run.training_config import TrainingConfig
-from tfnlp.utils.formatting import figure_name
+from tfnlp.utils.formatting import counted, figure_name
+
+# The learning rate above which no optimizer here is known to learn.
+HIGHEST_RATE = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,6 +87,10 @@ class Experiment(abc.ABC):
     def run_all(self):
         """Run the whole training; return a dict of its figures."""
         self.check()
+        line, doubts = self.describe()
+        logging.info("%s.", "; ".join(filter(None, [line, describe_devices(self.model)])))
+        for sentence in doubts + doubtful_rate(self.config.learning_rate):
+            logging.warning("%s", sentence)
         self.batches = self.encode()
         self.train()
         figures = self.evaluate()
@@ -91,6 +101,10 @@ class Experiment(abc.ABC):
     @abc.abstractmethod
     def check(self):
         """Raise an InputError before long work if the data or the model does not fit."""
+
+    def describe(self):
+        """Return what the log says of the data before long work: a line, and a list of doubts."""
+        return "", []
 
     @abc.abstractmethod
     def encode(self):
@@ -146,3 +160,19 @@ class Experiment(abc.ABC):
     @abc.abstractmethod
     def report(self, figures):
         """Write the figures, the curves and the model card to the run folder."""
+
+
+def describe_devices(model):
+    """Return the devices and the precision that a model is trained on and in."""
+    device = "GPU" if tf.config.list_logical_devices("GPU") else "CPU"
+    devices = counted(model.distribute_strategy.num_replicas_in_sync, device)
+    return f"trained on {devices} in {model.dtype_policy.name}"
+
+
+def doubtful_rate(rate):
+    """Return a list of a sentence on a learning rate by which next to nothing is learned."""
+    if rate == 0:
+        return ["learning_rate=0 changes no weight: nothing is learned."]
+    if rate > HIGHEST_RATE:
+        return [f"learning_rate={rate:g} is too high to learn by; 1e-5 to 1e-2 are usual."]
+    return []

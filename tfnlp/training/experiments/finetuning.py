@@ -15,6 +15,7 @@ from tfnlp.checkpoints.tensors import WEIGHTS
 from tfnlp.models import check_lengths, scale_logits
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.tasks.confusion_matrix import only_answer
+from tfnlp.tasks.data_summary import summarise
 from tfnlp.tasks.mistakes import worst_mistakes
 from tfnlp.text import Encodings, LengthBatches, load_tokenizer
 from tfnlp.training.experiments.experiment import Experiment
@@ -65,10 +66,14 @@ class FineTuning(Experiment):
         check_varied(self.task, self.data.train)
         check_saves(self.model)
 
+    def describe(self):
+        return summarise(self.task, self.data.parts())
+
     def encode(self):
         batches = encode_splits(
             self.task, self.tokenizer, self.data.parts(), self.config, self.data.max_length
         )
+        log_tokens(self.tokenizer, batches["train"])
         check_lengths(batches["train"], self.model)
         return batches
 
@@ -200,7 +205,7 @@ def encode_splits(task, tokenizer, splits, config, max_length):
 def encode_batches(task, tokenizer, examples, max_length, batch_size, **options):
     """Return `LengthBatches` of a task's examples.
 
-    The number of truncated texts is logged, and a warning where many tokens are unknown.
+    The number of truncated texts is logged.
 
     Args:
         task, tokenizer, max_length: as in `encode_splits`.
@@ -213,32 +218,37 @@ def encode_batches(task, tokenizer, examples, max_length, batch_size, **options)
     if rows.examples is None and rows.truncated.any():
         sizes = rows.truncated.sum(), len(rows.truncated), max_length
         logging.info("%d of %d texts were cut to max_length=%d tokens.", *sizes)
-    _warn_of_unknown(tokenizer, rows.token_ids)
     options["pad_token_id"] = tokenizer.pad_token_id
-    batches = LengthBatches(encodings, batch_size, labels, **options)
+    return LengthBatches(encodings, batch_size, labels, **options)
+
+
+def log_tokens(tokenizer, batches):
+    """Log the shares of padding and of tokens that are unknown to a tokenizer in batches.
+
+    A warning says if much of the text is unknown, as with a vocabulary of another kind.
+    """
+    padding, unknown = 100 * batches.padding_share(), unknown_share(tokenizer, batches.encodings)
     logging.info(
-        "%s in %s, %.1f %% of their tokens padding.",
-        counted(len(encodings), "example"),
+        "%s of `train`, %.1f %% of their tokens padding and %.1f %% unknown to the vocabulary.",
         counted(len(batches), "batch", "batches"),
-        100 * batches.padding_share(),
+        padding,
+        100 * unknown,
     )
-    return batches
-
-
-def _warn_of_unknown(tokenizer, token_ids):
-    """Warn if much of the text is unknown to a tokenizer, as with a vocabulary of another kind."""
-    unknown = getattr(tokenizer, "unknown_token_id", None)
-    if unknown is None:
-        return
-    special = [i for i in tokenizer.special_token_ids if i != unknown]
-    of_text = token_ids[~np.isin(token_ids, special)]
-    share = np.mean(of_text == unknown) if len(of_text) else 0
-    if share > MUCH_UNKNOWN:
+    if unknown > MUCH_UNKNOWN:
         logging.warning(
             "%.0f %% of the tokens are unknown to the vocabulary, so that the model cannot read "
             "them; check that it is of this language, and of the kind of its tokenizer.",
-            100 * share,
+            100 * unknown,
         )
+
+
+def unknown_share(tokenizer, encodings):
+    """Return the share of a text's tokens that a tokenizer has as unknown."""
+    unknown = getattr(tokenizer, "unknown_token_id", None)
+    token_ids = Encodings.from_list(encodings).token_ids
+    special = [i for i in tokenizer.special_token_ids if i != unknown]
+    of_text = token_ids[~np.isin(token_ids, special)]
+    return 0.0 if unknown is None or not len(of_text) else float(np.mean(of_text == unknown))
 
 
 def check_varied(task, train):
