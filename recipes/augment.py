@@ -25,7 +25,6 @@ from recipes.shell.command_line import group, no_effect
 from tfnlp import checkpoints, pipelines
 from tfnlp.tasks.kinds import CLASSIFIER, named_head
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string(
@@ -119,7 +118,6 @@ def make_augmenter(labels):
 
 
 def main():
-    check_writable(f"{FLAGS.output_dir}/augmented.tsv")
     settings = training_flags.decisive_flags()
     for name in ("batch_size", "input"):  # the input is identified by its content
         del settings[name]

@@ -32,7 +32,7 @@ from recipes.shell import entry_point
 from recipes.shell.command_line import refuse_without
 from tfnlp import generation, plots
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import check_writable, write_text
+from tfnlp.utils.files import write_text
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of a model, or its name on Hugging Face's Hub.")
@@ -72,7 +72,6 @@ def read_pairs(model, tokenizer):
 def main():
     check_flags()
     folder = pathlib.Path(FLAGS.output_dir)
-    check_writable(folder / "attention.html")
     entry_point.load_tensorflow()
     model, tokenizer = load_with_tokenizer(FLAGS.model_dir)
     texts = list(zip(FLAGS.text, read_pairs(model, tokenizer), strict=True))

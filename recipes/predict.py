@@ -34,7 +34,7 @@ from recipes.shell import entry_point
 from recipes.shell.command_line import refuse_beside, refuse_without, require_one
 from tfnlp import checkpoints, pipelines
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import check_writable
+from tfnlp.utils.files import check_holds_only
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", None, "A .tflite file, or the folder of a model (best/ of a run).")
@@ -71,6 +71,9 @@ flags.DEFINE_float(
 runner_flags.define()
 flags.mark_flag_as_required("model")
 
+# Files of predictions, their scores, and the parts of --shard_mb.
+WRITTEN = ("predictions*", "summary.json", "settings.json", "part-*.json")
+
 
 def model_of_flags():
     """Return the kind, labels and settings of --model, and a function that loads its runner."""
@@ -99,7 +102,7 @@ def main():
             f"input={','.join(FLAGS.input)} are several files, which need --shard_mb."
         )
     if FLAGS.output_dir:
-        check_writable(pathlib.Path(FLAGS.output_dir) / "summary.json")
+        check_holds_only(FLAGS.output_dir, WRITTEN)
     kind, labels, settings, load = model_of_flags()
     columns = dataclass_flags.read(pipelines.Columns)
     scores = FLAGS.positive_label, FLAGS.probabilities

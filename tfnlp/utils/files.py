@@ -1,6 +1,7 @@
 """Reading of files with clear errors, and atomic writing."""
 
 import contextlib
+import fnmatch
 import hashlib
 import json
 import math
@@ -122,7 +123,16 @@ def check_writable(path):
     path = pathlib.Path(path).absolute()
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file in it.")
-    folder = next(folder for folder in path.parents if folder.exists())
+    check_folder(path.parent)
+
+
+def check_folder(path):
+    """Raise an InputError before long work if no file could be written into a folder.
+
+    It does not need to exist, and is not created.
+    """
+    path = pathlib.Path(path).absolute()
+    folder = next(folder for folder in (path, *path.parents) if folder.exists())
     try:
         # The system's rights alone do not tell, for root or on a mounted disk.
         with tempfile.TemporaryFile(dir=folder):
@@ -132,3 +142,18 @@ def check_writable(path):
         raise InputError(
             f"{path} cannot be written: {folder} {reason}; choose another folder."
         ) from None
+
+
+def check_absent(*paths, advice="give another folder"):
+    """Raise an InputError for a file that is there, which would be lost."""
+    for path in paths:
+        if path.exists():
+            raise InputError(f"{path} is there; {advice}.")
+
+
+def check_holds_only(folder, patterns):
+    """Raise an InputError if a folder holds a file whose name is of none of some patterns."""
+    folder = pathlib.Path(folder)
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if not any(fnmatch.fnmatch(path.name, pattern) for pattern in patterns):
+            raise InputError(f"{path} is not written here; give another folder.")
