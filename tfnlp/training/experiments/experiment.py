@@ -7,7 +7,7 @@ import tensorflow as tf
 from absl import logging
 
 from tfnlp.checkpoints import save_model
-from tfnlp.training.run.resumable_fit import fit
+from tfnlp.training.run.resumable_fit import fit, lower_is_better
 from tfnlp.training.run.run_folder import RunFolder
 from tfnlp.training.run.trackers import log_scores
 from tfnlp.training.run.training_config import TrainingConfig
@@ -73,6 +73,7 @@ class Experiment(abc.ABC):
         trainer: the compiled `Trainer` that Keras fits, the result of `build`.
         monitor: name of the logged metric that is highest, of a loss or an error lowest, in the
             best epoch; None to keep the last epoch.
+        best_epoch: the number of that epoch, after `fit`; None where the last is kept.
     """
 
     task: object
@@ -83,6 +84,7 @@ class Experiment(abc.ABC):
     run: RunFolder
 
     monitor = None
+    best_epoch = None
 
     def run_all(self):
         """Run the whole training; return a dict of its figures."""
@@ -121,7 +123,7 @@ class Experiment(abc.ABC):
 
     def fit(self):
         """Train, or resume; after each epoch evaluate on dev and save the model if it is best."""
-        fit(
+        self.best_epoch = fit(
             self.trainer,
             self.batches["train"],
             self.config,
@@ -156,6 +158,13 @@ class Experiment(abc.ABC):
     @abc.abstractmethod
     def evaluate(self):
         """Return the figures of the finished training, a dict."""
+
+    def kept(self):
+        """Return which epoch is kept, and by which score, a phrase; "" of the last."""
+        if self.best_epoch is None:
+            return ""
+        extreme = "lowest" if lower_is_better(self.monitor) else "highest"
+        return f"{self.best_epoch} of {len(self.run.metrics())}, by the {extreme} {self.monitor}"
 
     @abc.abstractmethod
     def report(self, figures):

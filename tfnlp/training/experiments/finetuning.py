@@ -55,6 +55,8 @@ class FineTuning(Experiment):
     regularizer: AdversarialRegularizer | None = None
     compress: Callable | None = None
 
+    # What to try where the model is no better than a baseline.
+    ADVICE = "give more examples or epochs, or another learning rate or model"
     mistakes = ()  # of `worst_mistakes`, once evaluated
 
     @property
@@ -171,9 +173,9 @@ class FineTuning(Experiment):
         return figures
 
     def report(self, figures):
-        warn_of_baseline(figures, self.task.monitor)
+        warn_of_baseline(figures, f"dev_{self.task.monitor}", self.ADVICE)
         counts = {name: len(examples) for name, examples in self.data.parts().items()}
-        facts = TaskFacts(self.task.label_names, counts, self.mistakes)
+        facts = TaskFacts(self.task.label_names, counts, self.mistakes, self.kept())
         metric = self.task.monitor
         metric = None if metric == "loss" else metric  # which has its curve
         write_report(self.run, figures, metric, facts=facts)
@@ -312,19 +314,21 @@ def baseline_scores(task, splits):
     }
 
 
-def warn_of_baseline(figures, name):
-    """Warn if a score is no better than that of the baseline on dev, which answers each text."""
-    score, baseline = (figures.get(f"dev_{prefix}{name}") for prefix in ("", "baseline_"))
+def warn_of_baseline(figures, name, advice):
+    """Warn if a score on dev is no better than that of the baseline.
+
+    Args:
+        figures: a dict of figures.
+        name: of the score, such as "dev_accuracy" or "teacher_dev_accuracy".
+        advice: what to do.
+    """
+    _, _, of_dev = name.rpartition("dev_")
+    score, baseline = figures.get(name), figures.get(f"dev_baseline_{of_dev}")
     if None in (score, baseline) or "dev_coverage" in figures:
         return
     if score >= baseline if lower_is_better(name) else score <= baseline:
-        logging.warning(
-            "dev_%s is %.4f, no better than the baseline's %.4f: give more examples or epochs, or "
-            "another learning rate or model.",
-            name,
-            score,
-            baseline,
-        )
+        message = "%s is %.4f, no better than the baseline's %.4f: %s."
+        logging.warning(message, name, score, baseline, advice)
 
 
 def compression_figures(compressor, best, run):
