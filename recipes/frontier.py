@@ -28,7 +28,7 @@ flags.DEFINE_string("sweep_dir", None, "Folder of a sweep, instead of --models."
 flags.DEFINE_list("models", [], "The .tflite files, instead of --sweep_dir.")
 flags.DEFINE_string("input", None, "Labelled file to score the models on.")
 data_flags.define_column_flags()
-dataclass_flags.define(pipelines.Columns, "label")
+data_flags.define_answer_column_flags()
 flags.DEFINE_string(
     "teacher",
     None,

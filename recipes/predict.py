@@ -49,8 +49,7 @@ flags.DEFINE_list(
     "quoted patterns of files.",
 )
 data_flags.define_column_flags()
-names = ("question", "prompt", "choices", "label", "tagged")
-dataclass_flags.define(pipelines.Columns, *names)
+data_flags.define_answer_column_flags("question", "prompt", "choices", "tagged")
 flags.DEFINE_string("positive_label", None, "Label whose F1 is reported.")
 flags.DEFINE_bool(
     "probabilities",

@@ -46,6 +46,11 @@ def hide(*names):
     _hidden.update(names)
 
 
+def define_alias(name, flag):
+    """Define a second name of a flag, which other recipes give to what it is."""
+    flags.DEFINE_alias(name, flag, module_name="absl.app")  # not among the recipe's own
+
+
 def recipe_flags():
     """Return {name: flag} of the recipe and of the `recipes` modules that it imports."""
     by_module = FLAGS.flags_by_module_dict()

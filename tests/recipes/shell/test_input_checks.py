@@ -61,7 +61,10 @@ CASES = {
         "fine.tsv --family=lstm --num_heads=2": "--num_heads=2 is no field of the family lstm",
         "fine.tsv --family=bag --embeddings={d}/vectors.bin --keep_tokens=9": "--keep_tokens=9 ",
     },
-    "distill_regression": {"other.tsv --pair_column=": "--score_column=score: {d}/other.tsv"},
+    "distill_regression": {
+        "other.tsv --pair_column=": "--score_column=score: {d}/other.tsv",
+        "other.tsv --pair_column= --label_column=b": "--score_column=b: {d}/other.tsv",
+    },
     "distill_tagger": {},
     "distill_answerer": {
         "broken.json --student_dir=hf://a --size=x": "--size=x has no effect beside --student_dir"
@@ -102,6 +105,7 @@ CASES = {
     },
     "predict": {
         "--input={d}/other.tsv --pair_column=b": "--pair_column=b: {d}/" + HAS.format("b"),
+        "--input={d}/other.tsv --score_column=b": "--label_column=b: {d}/" + HAS.format("b"),
         "--text=a --output=said.csv": "/run has no effect beside --output=said.csv, the table",
         "--text=a --output_dir={d}": "{d}/broken.json is not written here; give another folder",
         "--text=a --output_dir=/proc/none/run": "/proc takes no files",
