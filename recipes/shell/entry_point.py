@@ -12,9 +12,6 @@ import sys
 import tempfile
 from logging import getLogger
 
-# Set before TensorFlow is imported, to silence its log.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
 from absl import app, flags, logging
 
 from recipes.shell.command_line import fail, parse
