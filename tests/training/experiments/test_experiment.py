@@ -38,7 +38,7 @@ class Recorded(Experiment):
 
 
 def test_an_experiment_encodes_builds_fits_evaluates_reports_and_logs(monkeypatch):
-    model, data = keras.Sequential(), Splits([1, 2], None, 16, [3])
+    model, data = {"generator": keras.Sequential()}, Splits([1, 2], None, 16, [3])
     experiment = Recorded("task", model, "tokenizer", data, TrainingConfig(), None)
     log = lambda run, config, figures: experiment.calls.append(f"log {figures}")  # noqa: E731
     monkeypatch.setattr("tfnlp.training.experiments.experiment.log_scores", log)

@@ -3,6 +3,7 @@
 import abc
 import dataclasses
 
+import keras
 import tensorflow as tf
 from absl import logging
 
@@ -90,7 +91,8 @@ class Experiment(abc.ABC):
         """Run the whole training; return a dict of its figures."""
         self.check()
         line, doubts = self.describe()
-        logging.info("%s.", "; ".join(filter(None, [line, describe_devices(self.model)])))
+        start = f"{line}; trained" if line else "Trained"
+        logging.info("%s on %s.", start, describe_devices(self.model))
         for sentence in doubts + doubtful_rate(self.config.learning_rate):
             logging.warning("%s", sentence)
         self.batches = self.encode()
@@ -171,11 +173,12 @@ class Experiment(abc.ABC):
         """Write the figures, the curves and the model card to the run folder."""
 
 
-def describe_devices(model):
-    """Return the devices and the precision that a model is trained on and in."""
+def describe_devices(models):
+    """Return the devices and the precision of a training of a model, or of {name: model}."""
+    model, *_ = keras.tree.flatten(models)
     device = "GPU" if tf.config.list_logical_devices("GPU") else "CPU"
     devices = counted(model.distribute_strategy.num_replicas_in_sync, device)
-    return f"trained on {devices} in {model.dtype_policy.name}"
+    return f"{devices} in {model.dtype_policy.name}"
 
 
 def doubtful_rate(rate):
