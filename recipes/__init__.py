@@ -2,3 +2,29 @@
 
 Decisions: docs/decisions/recipes.md.
 """
+
+import importlib.util
+import pathlib
+import sys
+
+
+def obstacle():
+    """Return what keeps every recipe from running, a sentence; None where nothing does."""
+    if importlib.util.find_spec("absl") is None:
+        return (
+            "this environment runs files alone, from Python (distill.runtime); for the commands "
+            "`pip install .` in the clone of tfnlp."
+        )
+    for name in ("tfnlp", "distill"):
+        spec = importlib.util.find_spec(name)
+        places = spec.submodule_search_locations if spec else None
+        beside = pathlib.Path(__file__).parents[1] / name
+        if spec and not any(pathlib.Path(place).samefile(beside) for place in places or ()):
+            hiding = spec.origin or next(iter(places))
+            return f"{hiding} hides a package of tfnlp; rename it, or run this in another folder."
+    return None
+
+
+if sentence := obstacle():
+    print(f"Error: {sentence}", file=sys.stderr)
+    sys.exit(2)

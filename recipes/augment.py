@@ -23,9 +23,8 @@ from recipes.flags import data_flags, dataclass_flags, runner_flags, training_fl
 from recipes.shell import entry_point
 from recipes.shell.command_line import group, no_effect
 from tfnlp import checkpoints, pipelines
-from tfnlp.tasks.kinds import CLASSIFIER
+from tfnlp.tasks.kinds import CLASSIFIER, named_head
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string(
@@ -103,10 +102,9 @@ def make_augmenter(labels):
     head = "masked_lm" if replace else "causal_lm"
     stored = checkpoints.read_head(FLAGS.model_dir)
     if stored != head and not (replace and stored in tfnlp.models.MASKED_LMS):
-        held = f"a model with the head {stored!r}" if stored else "an encoder without a head"
         raise InputError(
-            f"--model_dir={FLAGS.model_dir} holds {held}, but --method={FLAGS.method} needs one "
-            f"with {head!r}."
+            f"--model_dir={FLAGS.model_dir} holds {named_head(stored)}, but "
+            f"--method={FLAGS.method} needs one with {head!r}."
         )
     absolute = runner_flags.absolute
     return learning.Augmenter(
@@ -120,7 +118,6 @@ def make_augmenter(labels):
 
 
 def main():
-    check_writable(f"{FLAGS.output_dir}/augmented.tsv")
     settings = training_flags.decisive_flags()
     for name in ("batch_size", "input"):  # the input is identified by its content
         del settings[name]

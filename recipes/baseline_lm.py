@@ -19,7 +19,7 @@ from recipes.shell import entry_point
 from recipes.shell.command_line import group, refuse_beside, refuse_without
 from tfnlp import baselines, text
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import check_writable, write_json
+from tfnlp.utils.files import write_json
 
 FLAGS = flags.FLAGS
 with group("Texts"):
@@ -58,8 +58,6 @@ def check_flags():
 def main():
     check_flags()
     output = FLAGS.output_dir and f"{FLAGS.output_dir}/evaluation.json"
-    if output:
-        check_writable(output)
     split, vocabulary = baselines.SPLITTERS[FLAGS.unit], None
     if FLAGS.tokenizer_dir:
         tokenizer = text.load_tokenizer(FLAGS.tokenizer_dir)

@@ -18,7 +18,7 @@ from recipes.flags import data_flags
 from recipes.shell import entry_point
 from tfnlp import pipelines
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import check_writable, write_json
+from tfnlp.utils.files import write_json
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", None, "The .tflite file.")
@@ -39,7 +39,6 @@ def check_flags():
 def main():
     check_flags()
     output = f"{FLAGS.output_dir}/benchmark.json"
-    check_writable(output)
     entry_point.load_tensorflow()
     if FLAGS.input:
         columns = FLAGS.text_column, FLAGS.pair_column

@@ -24,7 +24,7 @@ from recipes.flags import data_flags, dataclass_flags, model_flags
 from recipes.shell import entry_point
 from recipes.shell.command_line import group
 from tfnlp import checkpoints, objectives, text
-from tfnlp.utils.files import check_writable, write_json
+from tfnlp.utils.files import write_json
 
 FLAGS = flags.FLAGS
 model_flags.define_model_flag()
@@ -58,8 +58,6 @@ def choose_documents(learned):
 
 def main():
     output = FLAGS.output_dir and f"{FLAGS.output_dir}/evaluation.json"
-    if output:
-        check_writable(output)
     evaluation = dataclass_flags.read(objectives.LmEvaluation)
     entry_point.load_tensorflow()
     head = checkpoints.read_head(FLAGS.model_dir)

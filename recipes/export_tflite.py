@@ -29,12 +29,12 @@ from recipes.shell.command_line import group, no_effect, read_numbers, refuse_wi
 from tfnlp import checkpoints, text
 from tfnlp.tasks.kinds import ANSWERER, CLASSIFIER, EMBEDDER, TAGGER
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import check_writable, read_json, write_text
+from tfnlp.utils.files import check_absent, read_json, write_text
 
 FLAGS = flags.FLAGS
 model_flags.define_model_flag()
 flags.DEFINE_string("output_dir", None, "Folder to write model.tflite into.")
-flags.DEFINE_bool("overwrite", False, "Write over the model.tflite that is there.")
+flags.DEFINE_bool("overwrite", False, "Write over the files that are there.")
 names = ("quantization", "max_length", "fixed_only", "pooling", "tokenizer_in_graph")
 names += ("trainable_head",)
 dataclass_flags.define(export.Export, *names, fixed_lengths=None)
@@ -89,6 +89,8 @@ with group("Metadata"):
 flags.mark_flags_as_required(["output_dir"])
 
 
+# Files beside model.tflite.
+CARD, GOLDEN = "model_card.md", "golden.json"
 OF_READERS = ("labels", "fixed_only", "score_threshold", "tokenizer_in_graph")
 OF_READERS += ("check_text", "golden", "trainable_head")
 # Heads that --pooling leaves in place: their checkpoints may lack the pooler of an encoder.
@@ -139,9 +141,9 @@ def find_head():
 def main():
     check_flags()
     path = pathlib.Path(FLAGS.output_dir) / "model.tflite"
-    check_writable(path)
-    if path.exists() and not FLAGS.overwrite:
-        raise InputError(f"{path} is there; give `overwrite` to replace it, or another folder.")
+    if not FLAGS.overwrite:
+        files = path, path.with_name(CARD), path.with_name(GOLDEN)
+        check_absent(*files, advice="give `overwrite` to replace it, or another folder")
     head = find_head()
     entry_point.load_tensorflow()
     calibration = FLAGS.calibration_text and sample("calibration").flat_texts()
@@ -175,10 +177,10 @@ def export_reader(model, path, tokenizer, calibration):
     log_file(path)
     names = ("name", "model_dir", "quantization", "pooling", "model_version", "author", "license")
     facts = {name.replace("_", " "): FLAGS[name].value for name in names}
-    write_text(path.with_name("model_card.md"), export.file_card(path, facts, differences))
+    write_text(path.with_name(CARD), export.file_card(path, facts, differences))
     if golden:
-        export.write_golden(path.with_name("golden.json"), runtime.load_runner(path), golden)
-        logging.info("Wrote %s.", path.with_name("golden.json"))
+        export.write_golden(path.with_name(GOLDEN), runtime.load_runner(path), golden)
+        logging.info("Wrote %s.", path.with_name(GOLDEN))
 
 
 def export_writer(model, path, tokenizer):

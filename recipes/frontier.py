@@ -20,7 +20,7 @@ from recipes.flags import data_flags, dataclass_flags
 from recipes.shell import entry_point
 from recipes.shell.command_line import require_one
 from tfnlp import pipelines
-from tfnlp.utils.files import check_writable, write_text
+from tfnlp.utils.files import write_text
 from tfnlp.utils.formatting import aligned
 
 FLAGS = flags.FLAGS
@@ -28,7 +28,7 @@ flags.DEFINE_string("sweep_dir", None, "Folder of a sweep, instead of --models."
 flags.DEFINE_list("models", [], "The .tflite files, instead of --sweep_dir.")
 flags.DEFINE_string("input", None, "Labelled file to score the models on.")
 data_flags.define_column_flags()
-dataclass_flags.define(pipelines.Columns, "label")
+data_flags.define_answer_column_flags()
 flags.DEFINE_string(
     "teacher",
     None,
@@ -51,7 +51,6 @@ def teacher_runner():
 def main():
     require_one("models", "sweep_dir")
     folder = pathlib.Path(FLAGS.output_dir)
-    check_writable(folder / "frontier.html")
     entry_point.load_tensorflow()
     columns = dataclass_flags.read(pipelines.Columns)
     candidates = (

@@ -30,9 +30,9 @@ from recipes.flags import distillation_flags
 from recipes.flags.model_flags import load_with_tokenizer
 from recipes.shell import entry_point
 from recipes.shell.command_line import refuse_without
-from tfnlp import generation, plots
+from tfnlp import checkpoints, generation, plots
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import check_writable, write_text
+from tfnlp.utils.files import write_text
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of a model, or its name on Hugging Face's Hub.")
@@ -72,11 +72,11 @@ def read_pairs(model, tokenizer):
 def main():
     check_flags()
     folder = pathlib.Path(FLAGS.output_dir)
-    check_writable(folder / "attention.html")
     entry_point.load_tensorflow()
     model, tokenizer = load_with_tokenizer(FLAGS.model_dir)
     texts = list(zip(FLAGS.text, read_pairs(model, tokenizer), strict=True))
-    attentions = [tfnlp.inspection.attention_of(model, tokenizer, *each) for each in texts]
+    labels = checkpoints.read_labels(FLAGS.model_dir)
+    attentions = [tfnlp.inspection.attention_of(model, tokenizer, *each, labels) for each in texts]
     beside = {}
     if FLAGS.teacher_dir:
         teacher, of_teacher = load_with_tokenizer(FLAGS.teacher_dir)

@@ -34,7 +34,7 @@ from recipes.shell import entry_point
 from recipes.shell.command_line import refuse_beside, refuse_without, require_one
 from tfnlp import checkpoints, pipelines
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import check_writable
+from tfnlp.utils.files import check_holds_only
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", None, "A .tflite file, or the folder of a model (best/ of a run).")
@@ -49,8 +49,7 @@ flags.DEFINE_list(
     "quoted patterns of files.",
 )
 data_flags.define_column_flags()
-names = ("question", "prompt", "choices", "label", "tagged")
-dataclass_flags.define(pipelines.Columns, *names)
+data_flags.define_answer_column_flags("question", "prompt", "choices", "tagged")
 flags.DEFINE_string("positive_label", None, "Label whose F1 is reported.")
 flags.DEFINE_bool(
     "probabilities",
@@ -70,6 +69,9 @@ flags.DEFINE_float(
 )
 runner_flags.define()
 flags.mark_flag_as_required("model")
+
+# Files of predictions, their scores, and the parts of --shard_mb.
+WRITTEN = ("predictions*", "summary.json", "settings.json", "part-*.json")
 
 
 def model_of_flags():
@@ -99,7 +101,7 @@ def main():
             f"input={','.join(FLAGS.input)} are several files, which need --shard_mb."
         )
     if FLAGS.output_dir:
-        check_writable(pathlib.Path(FLAGS.output_dir) / "summary.json")
+        check_holds_only(FLAGS.output_dir, WRITTEN)
     kind, labels, settings, load = model_of_flags()
     columns = dataclass_flags.read(pipelines.Columns)
     scores = FLAGS.positive_label, FLAGS.probabilities

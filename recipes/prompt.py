@@ -28,7 +28,6 @@ from recipes.shell import entry_point
 from recipes.shell.command_line import group, refuse_beside, refuse_without
 from tfnlp import checkpoints, generation, tasks, training
 from tfnlp.generation.generation_settings import Beam, Greedy, Shots, Writing
-from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 model_flags.define_model_flag()
@@ -86,7 +85,6 @@ def main():
     pattern = (_unescaped(FLAGS[name].value) for name in ("template", "separator", "instruction"))
     template, shots = generation.Template(*pattern), dataclass_flags.read(Shots)
     path = os.path.join(FLAGS.output_dir, "prompted.json")
-    check_writable(path)
     columns = {"text_column": FLAGS.text_column, "label_column": FLAGS.label_column}
     examples, pool = tfnlp.text.read_examples(FLAGS.input, **columns), []
     words = {}

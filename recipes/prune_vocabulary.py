@@ -19,7 +19,7 @@ from distill import compression
 from recipes.flags import data_flags, model_flags
 from recipes.shell import entry_point
 from tfnlp import checkpoints, text
-from tfnlp.utils.files import check_writable, write_json
+from tfnlp.utils.files import check_absent, write_json
 
 FLAGS = flags.FLAGS
 model_flags.define_model_flag()
@@ -45,7 +45,7 @@ flags.mark_flags_as_required(["output_dir"])
 
 def main():
     folder = pathlib.Path(FLAGS.output_dir)
-    check_writable(folder / "config.json")
+    check_absent(folder / "config.json")
     entry_point.load_tensorflow()
     texts, columns = [] if FLAGS.text else None, (FLAGS.text_column, FLAGS.pair_column)
     for path in FLAGS.text or ():

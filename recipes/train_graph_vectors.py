@@ -13,7 +13,6 @@ finished folder is trained again by --overwrite alone.
 """
 
 import dataclasses
-import pathlib
 
 import numpy as np
 from absl import flags, logging
@@ -22,7 +21,7 @@ from recipes.flags import dataclass_flags, knowledge_flags, training_flags
 from recipes.shell import entry_point
 from recipes.shell.command_line import no_effect, refuse_beside
 from tfnlp import knowledge
-from tfnlp.utils.files import check_writable, read_json, write_json
+from tfnlp.utils.files import read_json, write_json
 
 FLAGS = flags.FLAGS
 FILES = ("entities.bin", "relations.bin", "config.json", "train.tsv", "dev.tsv")
@@ -47,7 +46,6 @@ def main():
         raise no_effect("temperature", "with --loss=margin")
     if FLAGS.dev:
         refuse_beside(["held_out", "split_seed"], "--dev")
-    check_writable(pathlib.Path(FLAGS.output_dir) / "entities.bin")
     graph = knowledge.select_triples(
         knowledge_flags.read_graph(), FLAGS.relations, FLAGS.max_entities
     )

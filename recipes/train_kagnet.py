@@ -18,9 +18,9 @@ from recipes.shell import entry_point
 from recipes.shell.command_line import check_output, refuse_beside, refuse_without
 from tfnlp import checkpoints, knowledge, plots, training
 from tfnlp.configs import KagNetConfig
-from tfnlp.tasks.kinds import CHOOSER
+from tfnlp.tasks.kinds import CHOOSER, named_head
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import check_writable, write_json
+from tfnlp.utils.files import write_json
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("chooser_dir", None, "Folder of a chooser from finetune_chooser.")
@@ -52,7 +52,7 @@ def check_flags(dev):
     head = checkpoints.read_head(FLAGS.chooser_dir)
     if head != CHOOSER.head:
         raise InputError(
-            f"chooser_dir={FLAGS.chooser_dir} holds a {head or 'model without a head'}; give the "
+            f"chooser_dir={FLAGS.chooser_dir} holds {named_head(head)}; give the "
             "folder of a chooser, from finetune_chooser."
         )
 
@@ -70,7 +70,6 @@ def main():
     splits = task_flags.read_choices()
     check_flags(splits["dev"])
     folder = pathlib.Path(FLAGS.output_dir)
-    check_writable(folder / "figures.json")
     vectors, graph = knowledge_flags.read_vectors(), knowledge_flags.read_graph()
     schema_graphs = knowledge_flags.make_schema_graphs(graph, config)
     table = knowledge.concept_vectors(graph, vectors, config.concept_dim, config.seed)

@@ -7,14 +7,11 @@ replaced; a model in it stays, and must be able to read it. The tokens per word 
 unknown tokens are logged for --input and for --dev.
 """
 
-import pathlib
-
 from absl import flags, logging
 
 from recipes.flags import data_flags
 from recipes.shell import entry_point
 from tfnlp import text
-from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list("input", None, "Texts: .tsv, .csv, .jsonl, .parquet or .txt, or with .gz.")
@@ -61,7 +58,6 @@ def read_texts(paths):
 
 def main():
     family = text.family_of_kind(FLAGS.kind, FLAGS.family)
-    check_writable(pathlib.Path(FLAGS.output_dir) / "tokenizer.json")
     if FLAGS.kind != "wordpiece":  # WordPiece fits models of any family
         text.check_tokenizer_family(FLAGS.output_dir, text.read_family(FLAGS.output_dir), family)
     texts = {"input": read_texts(FLAGS.input)}

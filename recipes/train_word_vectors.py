@@ -10,7 +10,6 @@ ends with the same vectors; its state is saved after each epoch, and every ten m
 """
 
 import dataclasses
-import pathlib
 
 from absl import flags, logging
 
@@ -19,7 +18,7 @@ from recipes.shell import entry_point
 from recipes.shell.command_line import refuse_beside, refuse_without
 from tfnlp import baselines, text
 from tfnlp.baselines.word_vector_settings import GloveSettings, Word2VecSettings
-from tfnlp.utils.files import check_writable, write_json
+from tfnlp.utils.files import write_json
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list(
@@ -55,7 +54,6 @@ def main():
     refuse_without(["min_ngram", "buckets"], "max_ngram")
     if FLAGS.objective == "hierarchical_softmax":
         refuse_beside(["negatives"], "objective=hierarchical_softmax")
-    check_writable(pathlib.Path(FLAGS.output_dir) / "vectors.txt")
     texts = (
         line for path in FLAGS.input for line in text.read_every_text(path, FLAGS.text_column)
     )

@@ -4,8 +4,8 @@ Import from the subpackages, for example `from tfnlp.layers import MultiHeadAtte
 `tfnlp` itself loads nothing.
 """
 
-import lazy_loader
+from tfnlp.utils.public_names import attach
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

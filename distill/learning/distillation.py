@@ -12,7 +12,12 @@ from distill.learning.terms import read_by_terms
 from tfnlp.checkpoints import check_saves
 from tfnlp.models import check_lengths, check_vocabulary
 from tfnlp.plots import plot_curves
-from tfnlp.training.experiments.finetuning import FineTuning, check_varied, encode_splits
+from tfnlp.training.experiments.finetuning import (
+    FineTuning,
+    check_varied,
+    encode_splits,
+    warn_of_baseline,
+)
 from tfnlp.training.run.resumable_fit import fit, lower_is_better
 from tfnlp.training.step.optimizer import compile_model
 from tfnlp.utils.errors import InputError
@@ -85,6 +90,11 @@ class Distillation(FineTuning):
         InputError: by `run_all`, if a teacher, the student or a tokenizer does not fit, a phase
             has nothing to learn, or a term compares tokens of different tokenizers.
     """
+
+    ADVICE = (
+        "give the student more epochs, a higher learning rate, more layers, or further texts "
+        "(recipes.augment)"
+    )
 
     teacher: Teacher = dataclasses.field(kw_only=True)
     phases: list | None = None
@@ -185,6 +195,11 @@ class Distillation(FineTuning):
             train = self.teacher_batches["train"].inputs_fingerprint()
             inputs["the teacher's encoded batches"] = train
         return inputs
+
+    def report(self, figures):
+        advice = "a student learns its answers; give a better teacher"
+        warn_of_baseline(figures, f"teacher_dev_{self.task.monitor}", advice)
+        super().report(figures)
 
     def evaluate(self):
         """Return the scores of the best epoch and of the teachers."""

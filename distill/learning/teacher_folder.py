@@ -1,7 +1,7 @@
 """Labels, tokenizers and heads of teachers' folders, without TensorFlow."""
 
 from tfnlp.checkpoints import read_head, read_labels
-from tfnlp.tasks.kinds import SCORER, kind_of_head
+from tfnlp.tasks.kinds import SCORER, kind_of_head, named_head
 from tfnlp.utils.errors import InputError
 
 
@@ -23,8 +23,7 @@ def check_stored_head(folder, head):
     """Raise an InputError if the model of a teacher's folder has another head."""
     stored = read_head(folder)
     if stored != head:
-        held = f"a model with the head {stored!r}" if stored else "an encoder without a head"
         raise InputError(
-            f"{folder} holds {held}, but the task needs the head {head!r}; give the folder of a "
-            "teacher that was fine-tuned for the task."
+            f"{folder} holds {named_head(stored)}, but the task needs the head {head!r}; give the "
+            "folder of a teacher that was fine-tuned for the task."
         )

@@ -1,5 +1,5 @@
 """Comparison of files: predictions, latency, Pareto frontier."""
 
-import lazy_loader
+from tfnlp.utils.public_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -5,7 +5,7 @@ import itertools
 from absl import flags
 
 from recipes.flags import dataclass_flags
-from recipes.shell.command_line import group, refuse_without
+from recipes.shell.command_line import define_alias, group, refuse_without
 from recipes.shell.input_checks import named_files
 from tfnlp import checkpoints, corpora, pipelines, text
 from tfnlp.tasks.kinds import EMBEDDER, TASK_HEADS
@@ -52,6 +52,13 @@ def define_column_flags(default=None):
     dataclass_flags.define(pipelines.Columns, "pair", text=default)
     if default:
         FLAGS["text_column"].help = "Column of the text."
+
+
+@group("Data")
+def define_answer_column_flags(*names):
+    """Define the flags of the column of the labels or numbers that are right, and of others."""
+    dataclass_flags.define(pipelines.Columns, "label", *names)
+    define_alias("score_column", "label_column")
 
 
 def read_splits(read, read_train=None):

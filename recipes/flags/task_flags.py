@@ -4,7 +4,14 @@ from absl import flags, logging
 
 from recipes.flags import dataclass_flags
 from recipes.flags.data_flags import define_split_flags, read_splits
-from recipes.shell.command_line import flag_text, group, hide, refuse_beside, refuse_without
+from recipes.shell.command_line import (
+    define_alias,
+    flag_text,
+    group,
+    hide,
+    refuse_beside,
+    refuse_without,
+)
 from tfnlp import checkpoints, tasks, text
 from tfnlp.configs import POOLING_MODES
 from tfnlp.tasks import classification, multi_label, regression
@@ -149,7 +156,8 @@ def define_regression_flags():
     """Define the flags of regression."""
     flags.DEFINE_string("text_column", "sentence1", "Column of the text.")
     flags.DEFINE_string("pair_column", "sentence2", "Column of the second text; empty for none.")
-    flags.DEFINE_string("score_column", "score", "Column of the number.")
+    flags.DEFINE_string("score_column", "score", "Column of the number; also --label_column.")
+    define_alias("label_column", "score_column")
     define_monitor_flag(regression.SCORES, "pearson")
 
 
@@ -185,7 +193,8 @@ def define_text_group_flags(texts, score, folder="model_dir"):
         folder: flag of the model whose prompts are the default.
     """
     flags.DEFINE_list("text_columns", ["sentence1", "sentence2"], texts)
-    flags.DEFINE_string("score_column", None, score)
+    flags.DEFINE_string("score_column", None, f"{score.removesuffix('.')}; also --label_column.")
+    define_alias("label_column", "score_column")
     rest = "; if not given ndcg_10, or spearman with a score"
     define_monitor_flag([*RETRIEVAL_SCORES, *SIMILARITY_SCORES], rest=rest)
     for name, use in (("query", "the first texts"), ("document", "the other texts")):
@@ -249,6 +258,7 @@ def read_tagging(labels, unit):
     """
     train = tasks.read_tagged(FLAGS.train, labels, unit, FLAGS.comment_prefix)
     labels = labels or tasks.tag_names(train)
+    _check_several(labels)
     splits = read_splits(
         lambda path: (
             train
@@ -309,12 +319,23 @@ def read_labelled(label_names=None):
             "leave them out."
         )
     train = _read_labelled(FLAGS.train, label_names or FLAGS.labels)
+    if not FLAGS.multi_label:
+        _check_several(train.label_names)
     splits = read_splits(
         lambda path: train if path == FLAGS.train else _read_labelled(path, train.label_names)
     )
     if FLAGS.fold:
         splits["train"], splits["dev"] = text.split_fold(train, FLAGS.fold)
     return splits
+
+
+def _check_several(labels):
+    """Raise an InputError for one label alone in --train, for which others would be blamed."""
+    if len(labels) == 1:
+        raise InputError(
+            f"train={FLAGS.train} has one label alone, {labels[0]!r}, so that there is nothing to "
+            "tell apart; give examples of others too."
+        )
 
 
 def _read_labelled(path, label_names):

@@ -12,7 +12,6 @@ from tfnlp import training
 from tfnlp.training.run.training_config import TrainingConfig
 from tfnlp.training.step.worker_cluster import read_cluster
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 # Flags that do not affect the final weights, so that they may change when a run resumes.
@@ -171,8 +170,6 @@ def start_run(kind=TrainingConfig):
         logging.info("recipe=%s is that of %s%s.", FLAGS.recipe, published.source, rest)
     if FLAGS.strategy == "multi_worker":
         read_cluster()
-    else:
-        check_writable(os.path.join(FLAGS.output_dir, "flags.json"))
     entry_point.load_tensorflow()
     import keras
 

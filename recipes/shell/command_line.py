@@ -14,6 +14,20 @@ from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
+# Flags of other programs, among them the examples of transformers, and those that are like them.
+ELSEWHERE = {
+    "precision": ("fp16", "bf16", "amp", "mixed_precision", "dtype"),
+    "strategy": ("gpu", "gpus", "num_gpus", "n_gpu", "device", "devices"),
+    "learning_rate": ("lr",),
+    "epochs": ("num_train_epochs", "num_epochs"),
+    "batch_size": ("per_device_train_batch_size", "train_batch_size"),
+    "accumulation_steps": ("gradient_accumulation_steps",),
+    "max_length": ("max_seq_length", "max_len", "max_seq_len"),
+    "model_dir": ("model", "model_name_or_path", "model_name"),
+    "train": ("train_file", "train_data"),
+    "dev": ("validation_file", "eval_file", "valid", "validation"),
+    "patience": ("early_stopping_patience", "early_stopping"),
+}
 _titles = {}
 _hidden = set()
 
@@ -30,6 +44,11 @@ def group(title):
 def hide(*names):
     """Leave flags that few need out of `--help`; `--help-all` lists them."""
     _hidden.update(names)
+
+
+def define_alias(name, flag):
+    """Define a second name of a flag, which other recipes give to what it is."""
+    flags.DEFINE_alias(name, flag, module_name="absl.app")  # not among the recipe's own
 
 
 def recipe_flags():
@@ -206,7 +225,9 @@ def _what_is_wrong(error):
 
 def unknown_flag(name):
     """Return the error message for an unknown flag, with flags that are spelt like it."""
-    alike = difflib.get_close_matches(name.replace("-", "_"), list(recipe_flags()))
+    plain, names = name.replace("-", "_"), list(recipe_flags())
+    alike = [ours for ours in names if plain in ELSEWHERE.get(ours, ())]
+    alike = alike or difflib.get_close_matches(plain, names)
     if not alike:
         return f"There is no flag --{name}; --help-all lists all flags."
     return f"There is no flag --{name}; did you mean {_joined([f'--{n}' for n in alike], 'or')}?"

@@ -10,9 +10,7 @@ import re
 import shlex
 import sys
 import tempfile
-
-# Set before TensorFlow is imported, to silence its log.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+from logging import getLogger
 
 from absl import app, flags, logging
 
@@ -63,6 +61,7 @@ def run_main(main):
     """Check the files that flags name, and run `main()`; exit with status 2 for bad input."""
     logging.set_verbosity(logging.INFO)
     logging.get_absl_handler().setFormatter(_PlainFormatter())
+    getLogger("httpx2").setLevel(logging.WARNING)  # of the Hub, which tells each request
     try:
         check_files()
         check_columns()

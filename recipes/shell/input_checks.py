@@ -9,6 +9,7 @@ from absl import flags
 from recipes.shell.command_line import recipe_flags
 from tfnlp import text
 from tfnlp.utils.errors import ColumnError, InputError
+from tfnlp.utils.files import check_folder
 from tfnlp.utils.hub import check_source, is_remote
 
 FLAGS = flags.FLAGS
@@ -45,7 +46,11 @@ _OF_ONE_TABLE = ("source_column", "target_column")
 
 
 def check_files():
-    """Raise an InputError if a file or model of a flag does not exist, or a flag is an address."""
+    """Raise an InputError for a missing file or model, an address, or a folder that is closed."""
+    # Of several workers one alone writes.
+    several = "strategy" in FLAGS and FLAGS.strategy == "multi_worker"
+    if "output_dir" in FLAGS and FLAGS.output_dir and not several:
+        check_folder(FLAGS.output_dir)
     for name in sorted(recipe_flags()):
         is_model = name in MODELS
         for path in _as_list(FLAGS[name].value) if name in FILES or name.endswith("_dir") else ():

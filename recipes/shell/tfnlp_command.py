@@ -15,6 +15,7 @@ import pathlib
 import runpy
 import sys
 
+import tfnlp
 from recipes.shell.command_line import recipe_flags
 
 # The recipes by purpose, in the order of a project.
@@ -77,8 +78,10 @@ complete -o default -F _tfnlp tfnlp"""
 
 def main():
     name, *arguments = sys.argv[1:] or ["--help"]
-    if name in ("--help", "-h"):
+    if name in ("--help", "-h", "help"):
         print(overview())
+    elif name in ("--version", "version"):
+        print(f"tfnlp {tfnlp.__version__}")
     elif name == "--completion":
         print(COMPLETION)
     elif name == "--words" and not arguments:

@@ -46,6 +46,10 @@ def test_files_of_texts_alone_and_of_other_labels(tmp_path, caplog):
     labels = ["bad", "good"]
     assert read_inputs("classifier", path, labels) == Inputs(["a", "b"])
     assert "No score" in caplog.text and "label '1' is not one of the labels" in caplog.text
+    caplog.clear()
+    with pytest.raises(InputError, match="no column 'text'"):
+        read_inputs("classifier", path, labels, Columns(text="text"))
+    assert not caplog.text
     assert read_inputs("classifier", path, ["0", "1"]).gold == ["1", "0"]
     assert read_inputs("classifier", path, ["0", "1"], Columns(label="")).gold is None
     with pytest.raises(InputError, match="'1' is not one of the labels"):

@@ -1,6 +1,7 @@
 """The page keeps the model's numbers within 8 bits, and texts stay texts."""
 
 import base64
+import dataclasses
 import html.parser
 import json
 import re
@@ -52,8 +53,23 @@ def test_long_rows_keep_their_top_entries():
     kept = np.take_along_axis(layer.weights, index.astype(int), -1)
     np.testing.assert_array_equal(kept, -np.sort(-layer.weights, -1)[..., :KEPT])
     assert np.abs(view_of(entry, "weights", shape) - kept).max() <= 0.5 / 255 + 1e-6
+    # The mean of the others, without which a flat row would look like its largest entries alone.
+    rest = decoded(entry["views"]["weights"]["rest"]).reshape(shape[:2]) / 255
+    others = (layer.weights.sum(-1) - kept.sum(-1)) / (LONG + 1 - KEPT)
+    np.testing.assert_allclose(rest, others, atol=0.5 / 255 + 1e-6)
     whole = len(layer_of(2, LONG).weights.ravel())
     assert len(entry["views"]["weights"]["data"]) < whole / 4
+
+
+def test_what_may_not_be_seen_has_no_part_in_the_rest():
+    layer = layer_of(1, LONG + 6, causal=True)
+    (entry,) = pack_text(text_of([layer]))[0]["entries"]
+    view = entry["views"]["scores"]
+    (low,), (high,) = view["low"], view["high"]
+    rest = low + decoded(view["rest"]) / 255 * (high - low)
+    seen = layer.visible[0, -1].copy()
+    seen[decoded(entry["index"], "<u2").reshape(-1, KEPT)[-1]] = False
+    assert rest[-1] == pytest.approx(layer.scores[0, -1][seen].mean(), abs=(high - low) / 255)
 
 
 def test_streams_and_teachers_stand_side_by_side():
@@ -104,11 +120,13 @@ def test_texts_cannot_leave_their_places():
 
 
 def test_a_page_tells_its_size_and_has_a_picture_without_scripts(tmp_path):
-    page = attention_page([text_of([layer_of(2, 6)])] * 2)
+    answered = dataclasses.replace(text_of([layer_of(2, 6)]), answer="good 94.0 %")
+    page = attention_page([answered] * 2)
     page.save(tmp_path / "a.html")
     size = (tmp_path / "a.html").stat().st_size / 1e6
     assert f"holds all of it, {size:.1f} MB" in page.html
     assert page.svg in page.html.partition("<noscript>")[2].partition("</noscript>")[0]
     assert page.svg.count("<path") >= 2 and "<title>Mean attention" in page.svg
+    assert all(line.startswith("The model's answer: good 94.0 %. ") for line in page.summary)
     # In text, and in the data.
     assert page.html.count("Of 2 heads, 1 looks mostly at the previous token") == 2 + 2

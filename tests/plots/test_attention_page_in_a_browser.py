@@ -80,7 +80,9 @@ def test_keys_move_in_the_table_and_between_heads(page):
     stops = "document.querySelectorAll('table.heat [tabindex=\"0\"]').length"
     assert page.js(stops) == 1  # Tab passes a table in one step
     page.js("document.querySelector('table.heads button[aria-pressed=true]').focus()")
-    page.key("ArrowDown", "ArrowRight", "Enter")
+    page.key("End", "Home")
+    assert readout(page).startswith("layer 1, head 1. ")
+    page.key("ArrowDown", "End", "Enter")
     title = "document.getElementById('head-title').textContent"
     assert page.js(title) == "layer 2, head 2: after the softmax"
     hidden = page.js("[...document.querySelectorAll('td.hidden')].map((e) => e.textContent)")
@@ -119,7 +121,9 @@ def test_a_screen_reader_is_told_all(page):
     heads = [name for name in names["button"] if "head" in name]
     assert len(heads) == 4 and heads[0].startswith("layer 1, head 1. It looks mostly at")
     assert {"Layer", "Head", "Numbers"} <= {name.strip() for name in names["combobox"]}
-    assert "status" in names and "Attention alone is no explanation." in names["StaticText"]
+    assert names["status"] == ["Place under the pointer"]
+    assert any(name.startswith("All heads") for name in names["table"])
+    assert "Attention alone is no explanation." in names["StaticText"]
     assert page.js("document.documentElement.lang") == "en"
 
 
@@ -165,6 +169,28 @@ def test_positions_and_their_similarity(page):
     page.js("document.querySelectorAll('#encodings table.heat td')[7].focus()")
     assert readout(page) == "learned positions: 1 and 1 have the cosine 1.00"
     assert page.problems() == []
+
+
+def test_a_long_text_does_not_widen_the_page(tmp_path):
+    """Nor the list of texts; tokens of a long table stay in sight."""
+    long = text_of([layer_of(3, 70, name="layer 1")], texts=("a long text " * 60, "w" * 500))
+    attention_page([long, long]).save(tmp_path / "attention.html")
+    with browser(tmp_path / "profile") as page:
+        page.open(tmp_path / "attention.html")
+        for width in (390, 1280):
+            size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+            page("Emulation.setDeviceMetricsOverride", **size)
+            assert page.js("document.documentElement.scrollWidth") <= width
+            assert page.js("document.getElementById('text').offsetWidth") <= 640
+        page.js("document.querySelector('.long').scrollTop = 900")
+        place = "document.querySelector('.long thead th').getBoundingClientRect().top"
+        frame = "document.querySelector('.long').getBoundingClientRect().top"
+        assert page.js(place) == pytest.approx(page.js(frame), abs=2)
+        page.js("document.querySelector('.long td[data-rest]').focus()")
+        assert "each other token on average" in readout(page)
+        assert page.js("svgText()").count("<rect") == 1 + 70 * 11  # the rest of a row, and 10
+        page.point("canvas.whole")
+        page.wait("document.getElementById('readout').textContent.includes('looks at')")
 
 
 def test_an_address_names_a_head(shown, tmp_path):

@@ -18,7 +18,9 @@ def test_a_file_has_a_card_and_golden_outputs(student, exported, refused, tmp_pa
     assert [example["text"] for example in golden["inputs"]] == ["the film is superb .", "dull"]
     flags = ["export_tflite", f"--model_dir={student[0] / 'best'}"]
     assert "model.tflite is there; give --overwrite" in refused(*flags, f"--output_dir={folder}")
-    error = refused(*flags, f"--output_dir={tmp_path}", "--beams=2")
+    (tmp_path / "model_card.md").write_text("of another")
+    assert "model_card.md is there" in refused(*flags, f"--output_dir={tmp_path}")
+    error = refused(*flags, f"--output_dir={tmp_path / 'new'}", "--beams=2")
     assert "--beams is not for a model with the head 'classifier'" in error
 
 

@@ -83,6 +83,8 @@ def test_bad_input_is_one_sentence(teacher, corpus, refused, tmp_path):
         ([*flags, "--overwrite", f"--output_dir={folder.parent}"], "is not a run's folder"),
         ([*corpus, f"--model_dir={tmp_path}", out], "tokenizer.json is missing"),
         ([*flags, *labels, out], "examples of --train have the label 'positive'"),
+        ([*flags, labels[0], out], f"--train={alike} has one label alone, 'positive'"),
+        ([*flags, "--output_dir=/proc/none/run"], "/proc takes no files"),
     ):
         assert message in refused("finetune_classifier", *given)
     assert not (tmp_path / "a").exists()

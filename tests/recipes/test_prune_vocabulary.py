@@ -25,6 +25,8 @@ def test_a_vocabulary_is_pruned_to_a_file(reviews_teacher, run, refused, tmp_pat
     assert read_labels(tmp_path / "all") == ["negative", "positive"]
     error = refused("prune_vocabulary", *flags, f"--output_dir={tmp_path}/few", "--keep_tokens=4")
     assert "--keep_tokens=4 is below the 5 tokens" in error
+    error = refused("prune_vocabulary", *flags, f"--output_dir={tmp_path}/all")
+    assert "config.json is there; give another folder" in error
 
 
 def test_a_pruned_language_model_keeps_its_pooler(reviews_teacher, run, tmp_path):

@@ -36,8 +36,9 @@ def test_each_kind_is_run_decoded_and_reported():
 )
 def test_a_head_and_its_classes_say_the_kind(head, classes, kind):
     assert kind_of_head(head, classes) is KINDS[kind]
-    with pytest.raises(InputError, match="head 'masked_lm' gives no answers"):
-        kind_of_head("masked_lm")
+    for other, said in (("masked_lm", "head 'masked_lm'"), (None, "without a head")):
+        with pytest.raises(InputError, match=f"{said} gives no answers"):
+            kind_of_head(other)
 
 
 def test_a_kind_is_its_name_also_in_another_process():

@@ -135,12 +135,17 @@ def test_scores_of_a_search():
 
 
 def test_a_model_below_its_baseline_is_told_so(caplog):
-    warn_of_baseline({"dev_ndcg_10": 0.3, "dev_baseline_ndcg_10": 0.4}, "ndcg_10")
+    warn_of_baseline({"dev_ndcg_10": 0.3, "dev_baseline_ndcg_10": 0.4}, "dev_ndcg_10", "try")
     assert "no better than the baseline's 0.4000" in caplog.text
     caplog.clear()
-    warn_of_baseline({"dev_ndcg_10": 0.5, "dev_baseline_ndcg_10": 0.4}, "ndcg_10")
-    warn_of_baseline({"dev_spearman": 0.5}, "spearman")
+    warn_of_baseline({"dev_ndcg_10": 0.5, "dev_baseline_ndcg_10": 0.4}, "dev_ndcg_10", "try")
+    warn_of_baseline({"dev_spearman": 0.5}, "dev_spearman", "try")
     assert not caplog.text
+    student = {"teacher_dev_accuracy": 0.5, "dev_accuracy": 0.7, "dev_baseline_accuracy": 0.6}
+    for name in ("teacher_dev_accuracy", "dev_accuracy"):
+        warn_of_baseline(student, name, "try")
+    (message,) = caplog.messages
+    assert message.startswith("teacher_dev_accuracy is 0.5000, no better")
 
 
 def test_bm25_finds_rare_words():

@@ -87,8 +87,9 @@ def test_the_best_epoch_has_the_most_and_nan_never_counts(tmp_path):
         def save_best(folder, saved=saved, script=script):
             saved.append(3 - len(script))
 
-        fit(model, batches, config, run, save_best, monitor="val_x", evaluate=evaluate)
-        assert saved == saved_epochs, scores
+        options = {"monitor": "val_x", "evaluate": evaluate}
+        epoch = fit(model, batches, config, run, save_best, **options)
+        assert saved == saved_epochs and epoch == (best and saved[-1]), scores
         assert progress_of(run)["best"] == best, scores
         finite = [s if s is not None and math.isfinite(s) else None for s in scores]
         assert [m.get("val_x") for m in strict_lines(run.metrics_path)] == finite
@@ -107,8 +108,10 @@ def test_the_best_epoch_has_the_least_loss_or_error(tmp_path):
             saved.append(3 - len(script))
 
         model, batches = tiny_model(config), make_batches(25)
-        fit(model, batches, config, run, save_best, monitor=name, evaluate=evaluate)
+        options = {"monitor": name, "evaluate": evaluate}
+        assert fit(model, batches, config, run, save_best, **options) == 3
         assert saved == [1, 3]
+        assert fit(model, batches, config, run, save_best, **options) == 3  # nothing to train
 
 
 def epochs_with_patience(folder, score, compressor=None):

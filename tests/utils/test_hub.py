@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import time
@@ -179,6 +180,16 @@ def test_without_network_the_cached_copy_serves(server, monkeypatch):
     cached.unlink()
     with pytest.raises(InputError, match=r"model\.safetensors of someone/tiny-film .*refused"):
         load_model(NAME)
+
+
+def test_a_silent_server_ends_in_seconds(server, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        point_to(f"http://127.0.0.1:{silent.getsockname()[1]}", monkeypatch)
+        monkeypatch.setattr(constants, "HF_HUB_ETAG_TIMEOUT", 0.2)
+        start = time.monotonic()
+        with pytest.raises(InputError, match=r"did not answer .*timed out"):
+            read_config(NAME)
+        assert time.monotonic() - start < 10
 
 
 LOAD = """

@@ -31,6 +31,15 @@ def test_only_notices_are_left_out(capfd):
         "INFO: of an application\nafter\n"
     )
     assert capfd.readouterr().err == expected
+    with without_notices(), without_notices(wait=False):
+        os.write(2, LINES.encode())
+    assert capfd.readouterr().err == expected.removesuffix("after\n")
+
+
+def test_names_of_packages_load_without_the_notices_of_tensorflow():
+    code = "from tfnlp.models import build_model; import tensorflow; tensorflow.ones(1)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stderr == ""
 
 
 THREADS = """

@@ -5,6 +5,6 @@ This package imports neither TensorFlow nor Keras, so that tokenising processes 
 Decisions: docs/decisions/corpora.md.
 """
 
-import lazy_loader
+from tfnlp.utils.public_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

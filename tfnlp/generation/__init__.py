@@ -3,10 +3,9 @@
 Decisions: docs/decisions/generation.md.
 """
 
-import lazy_loader
-
 from tfnlp.generation.continuations import Generated
 from tfnlp.generation.generation_settings import Beam, Constraints, Greedy, Sample
+from tfnlp.utils.public_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)
 __all__ += ["Beam", "Constraints", "Generated", "Greedy", "Sample"]

@@ -12,6 +12,7 @@ from keras import ops
 from tfnlp.functional.attention import Scores, masked_softmax
 from tfnlp.functional.attention_heads import scaled
 from tfnlp.functional.masks import zero_masked_rows
+from tfnlp.inspection.answer_text import answer_text
 from tfnlp.inspection.internals import token_texts
 from tfnlp.inspection.position_tables import position_tables
 from tfnlp.layers import DecoderBlock, DisentangledAttention, RelativeAttention
@@ -92,6 +93,7 @@ class TextAttention:
         saliency: {name of tokens: (L,)}, gradient times input by the vectors of the tokens.
         prediction: what the gradient is of, in words.
         positions: `PositionTable`s.
+        answer: the model's, with its probabilities, in words; "" of a head without labels.
     """
 
     model: str
@@ -101,9 +103,10 @@ class TextAttention:
     saliency: dict
     prediction: str
     positions: list
+    answer: str = ""
 
 
-def attention_of(model, tokenizer, text, pair=None):
+def attention_of(model, tokenizer, text, pair=None, labels=None):
     """Run a model on a text and return a `TextAttention`.
 
     Args:
@@ -112,6 +115,7 @@ def attention_of(model, tokenizer, text, pair=None):
         tokenizer: the model's.
         text: a string.
         pair: the second text; for an encoder-decoder the translation.
+        labels: names of the head's classes, as of `read_labels`; their numbers if None.
 
     Raises:
         InputError: if an encoder-decoder has no translation, or the text more tokens than the
@@ -153,6 +157,7 @@ def attention_of(model, tokenizer, text, pair=None):
         saliency=by_vectors,
         prediction=prediction,
         positions=position_tables(model, max(map(len, tokens.values()))),
+        answer=answer_text(model, result["outputs"], labels, tokens.get("tokens")),
     )
 
 

@@ -3,11 +3,10 @@
 The configs of `tfnlp.configs` are here too. Decisions: docs/decisions/models.md.
 """
 
-import lazy_loader
-
 from tfnlp import configs
+from tfnlp.utils.public_names import attach
 
-_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = attach(__name__, __file__)
 __all__ += configs.__all__
 
 

@@ -13,7 +13,7 @@ from tfnlp.functional.links import LINKS
 from tfnlp.knowledge import load_entity_tokenizer
 from tfnlp.models import check_vocabulary, num_classes, reads_choices
 from tfnlp.pipelines.pipeline import pipeline_of
-from tfnlp.tasks.kinds import EMBEDDER, TASK_HEADS, kind_of, kind_of_head
+from tfnlp.tasks.kinds import EMBEDDER, TASK_HEADS, kind_of, kind_of_head, named_head
 from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.run.inference import predictor
 from tfnlp.utils.errors import InputError
@@ -109,7 +109,7 @@ def read_kind(folder):
     head, labels = read_head(folder), read_labels(folder)
     if head not in TASK_HEADS:
         raise InputError(
-            f"{folder} holds a model with the head {head!r}, which gives no answers to texts; "
+            f"{folder} holds {named_head(head)}, which gives no answers to texts; "
             f"fine-tune it first, to one of {', '.join(TASK_HEADS)}."
         )
     return kind_of_head(head, None if labels is None else len(labels))

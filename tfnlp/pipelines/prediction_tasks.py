@@ -23,7 +23,7 @@ from tfnlp.text.reading.readers import (
     read_examples,
     read_header,
 )
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import ColumnError, InputError
 
 
 class PredictionTask:
@@ -136,6 +136,8 @@ class PredictionTask:
             try:
                 return self._read(path, columns, name)
             except InputError as e:
+                if isinstance(e, ColumnError) and e.column != name:
+                    raise  # without labels too
                 logging.warning("No score: %s", e)
         return self._read(path, columns, label_column)
 

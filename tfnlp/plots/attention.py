@@ -57,7 +57,10 @@ def attention_page(attentions, teachers=None, layer_map=None, title=None):
     teachers = teachers if isinstance(teachers, list | tuple) else [teachers]
     pairs = list(zip(attentions, teachers, strict=True))
     packed = [pack_text(attention, teacher, layer_map) for attention, teacher in pairs]
-    summary = [page_sentence(patterns) for _, patterns in packed]
+    summary = [
+        f"{_answer(attention)}{page_sentence(patterns)}"
+        for attention, (_, patterns) in zip(attentions, packed, strict=True)
+    ]
     title = title or f"Attention of {attentions[0].model}"
     data = {"texts": [text for text, _ in packed], "summary": summary, "title": title}
     svg = static_svg(attentions[0])
@@ -119,6 +122,10 @@ def _paths(weights):
         for step, parts in sorted(runs.items())
         if step
     )
+
+
+def _answer(attention):
+    return f"The model's answer: {attention.answer}. " if attention.answer else ""
 
 
 def _summary(attention, sentence):

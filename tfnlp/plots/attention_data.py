@@ -40,6 +40,7 @@ def pack_text(attention, teacher=None, layer_map=None):
         "tokens": tokens,
         "saliency": {name: _shares(x) for name, x in attention.saliency.items()},
         "prediction": attention.prediction,
+        "answer": attention.answer,
         "entries": entries,
         "rows": rows,
         "positions": [_pack_positions(table) for table in attention.positions],
@@ -96,11 +97,23 @@ def _pack_view(values, visible, kept, is_share):
         low = np.where(visible, values, np.inf).min((1, 2))
         high = np.where(visible, values, -np.inf).max((1, 2))
         low, high = (np.where(np.isfinite(x), x, 0) for x in (low, high))
+    span = low[:, None, None], high[:, None, None]
+    packed = {"low": np.round(low, 5).tolist(), "high": np.round(high, 5).tolist()}
     if kept is not None:
+        packed["rest"] = _base64(quantize(_mean_of_rest(values, visible, kept), *span))
         values = np.take_along_axis(values, kept, -1)
-    data = quantize(values, low[:, None, None], high[:, None, None])
-    ranges = {"low": np.round(low, 5).tolist(), "high": np.round(high, 5).tolist()}
-    return ranges | {"data": _base64(data)}
+    return packed | {"data": _base64(quantize(values, *span))}
+
+
+def _mean_of_rest(values, visible, kept):
+    """Return the mean of what each row has beside its kept entries, (N, T, 1).
+
+    Without it the largest entries of a head that is nearly flat would look like a pattern.
+    """
+    left_out = np.broadcast_to(visible, values.shape).copy()
+    np.put_along_axis(left_out, kept, False, -1)
+    counts = left_out.sum(-1, keepdims=True)
+    return np.where(left_out, values, 0).sum(-1, keepdims=True) / np.maximum(counts, 1)
 
 
 def _hidden(visible):

@@ -7,6 +7,6 @@ other than cross-entropy; and what else of `Task` differs.
 `Translation` is trained by `tfnlp.training.TranslatorTraining`. It is written like an objective of
 `tfnlp.objectives`: `batches` of texts, and `losses` and `scores` of a batch."""
 
-import lazy_loader
+from tfnlp.utils.public_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

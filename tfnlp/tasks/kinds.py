@@ -164,6 +164,11 @@ def kind_of(model):
     return kind_of_head(model.head, None if logits is None else logits.shape[-1])
 
 
+def named_head(head):
+    """Return what a model with a head, or None, is called in messages."""
+    return f"a model with the head {head!r}" if head else "an encoder without a head"
+
+
 def kind_of_head(head, num_classes=None):
     """Return the `Kind` of a model of texts.
 
@@ -176,7 +181,7 @@ def kind_of_head(head, num_classes=None):
     """
     if head not in TASK_HEADS:
         raise InputError(
-            f"A model with the head {head!r} gives no answers to texts; fine-tune it to one of "
+            f"{named_head(head).capitalize()} gives no answers to texts; fine-tune it to one of "
             f"{', '.join(TASK_HEADS)}, or give `pooling`, such as pooling='mean', for vectors; "
             "export_generator and export_translator take models that write texts."
         )

@@ -180,6 +180,9 @@ class MultiLabelClassification(Task):
         truth = self.names_of(self.targets(examples))
         return [", ".join(names) for names in truth], [", ".join(names) for names in predictions]
 
+    def label_counts(self, examples):
+        return collections.Counter(self.label_names[i] for ids in examples.labels for i in ids)
+
     def baseline(self, examples):
         commonest, _ = collections.Counter(examples.labels).most_common(1)[0]
         names = tuple(self.label_names[i] for i in commonest)

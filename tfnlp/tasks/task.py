@@ -1,6 +1,7 @@
 """Base class of fine-tuning tasks."""
 
 import abc
+import collections
 
 from tfnlp import functional
 from tfnlp.utils.errors import unknown_name
@@ -113,6 +114,10 @@ class Task(abc.ABC):
         Both are empty for a task whose predictions are not labels or numbers.
         """
         return [], []
+
+    def label_counts(self, examples):
+        """Return {label or number: how many examples or words have it}; empty without labels."""
+        return collections.Counter(self.answers(examples, [])[0]) if self.label_names else {}
 
     def baseline(self, examples):
         """Return the metrics of one constant prediction: the commonest label, or the mean number.

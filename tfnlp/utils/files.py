@@ -1,11 +1,13 @@
 """Reading of files with clear errors, and atomic writing."""
 
 import contextlib
+import fnmatch
 import hashlib
 import json
 import math
 import os
 import pathlib
+import tempfile
 import uuid
 
 from tfnlp.utils.errors import InputError
@@ -47,8 +49,9 @@ def atomic_replace(path):
         # With 0o666 the file gets the usual permissions. `tempfile` makes private files, and the
         # umask that would widen them is shared by all threads.
         os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-        temporary = str(name)
+        temporary, mode = str(name), name.stat().st_mode
         yield temporary
+        os.chmod(temporary, mode)  # safetensors puts a private file in its place
         os.replace(temporary, path)
         temporary = None
     except OSError as e:
@@ -115,16 +118,42 @@ def make_folder(path):
 def check_writable(path):
     """Raise an InputError before long work if a file could not be written.
 
-    Nothing is created, and neither the file nor its folder needs to exist.
+    Neither the file nor its folder needs to exist; what is there stays as it is.
     """
     path = pathlib.Path(path).absolute()
-    folder = next(folder for folder in path.parents if folder.exists())
     if path.is_dir():
-        reason = "is a folder; name a file in it"
-    elif not folder.is_dir():
-        reason = f"cannot be written: {folder} is a file; choose another folder"
-    elif not os.access(folder, os.W_OK):
-        reason = f"cannot be written: {folder} is closed to writing; choose another folder"
-    else:
-        return
-    raise InputError(f"{path} {reason}.")
+        raise InputError(f"{path} is a folder; name a file in it.")
+    check_folder(path.parent)
+
+
+def check_folder(path):
+    """Raise an InputError before long work if no file could be written into a folder.
+
+    It does not need to exist, and is not created.
+    """
+    path = pathlib.Path(path).absolute()
+    folder = next(folder for folder in (path, *path.parents) if folder.exists())
+    try:
+        # The system's rights alone do not tell, for root or on a mounted disk.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as e:
+        reason = f"takes no files ({e.strerror or e})" if folder.is_dir() else "is a file"
+        raise InputError(
+            f"{path} cannot be written: {folder} {reason}; choose another folder."
+        ) from None
+
+
+def check_absent(*paths, advice="give another folder"):
+    """Raise an InputError for a file that is there, which would be lost."""
+    for path in paths:
+        if path.exists():
+            raise InputError(f"{path} is there; {advice}.")
+
+
+def check_holds_only(folder, patterns):
+    """Raise an InputError if a folder holds a file whose name is of none of some patterns."""
+    folder = pathlib.Path(folder)
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if not any(fnmatch.fnmatch(path.name, pattern) for pattern in patterns):
+            raise InputError(f"{path} is not written here; give another folder.")

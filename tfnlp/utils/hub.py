@@ -147,6 +147,9 @@ def _check_not_run(folder):
 def _fetch_files(source, files):
     name, revision = NAME.fullmatch(source).group("name", "revision")
     commit = _COMMITS.get(source, revision)
+    hooks = hub.get_session().event_hooks["request"]
+    if _end_in_time not in hooks:
+        hooks.append(_end_in_time)
     try:
         folder = hub.snapshot_download(
             name, revision=commit, allow_patterns=list(files), tqdm_class=_NoBar
@@ -156,6 +159,16 @@ def _fetch_files(source, files):
     folder = pathlib.Path(folder)
     _COMMITS[source] = folder.name
     return folder
+
+
+def _end_in_time(request):
+    """Limit the seconds that a request waits for a silent server, where the client has no limit.
+
+    The Hub's client waits without end for the commit and the files of a model.
+    """
+    limits = request.extensions.get("timeout", {})
+    seconds = hub.constants.HF_HUB_ETAG_TIMEOUT
+    request.extensions["timeout"] = {name: limit or seconds for name, limit in limits.items()}
 
 
 @functools.cache  # a process sees one version of a preset

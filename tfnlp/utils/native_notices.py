@@ -18,15 +18,19 @@ _LOCK = threading.Lock()
 
 
 @contextlib.contextmanager
-def without_notices():
+def without_notices(wait=True):
     """Drop notices from standard error; write all other lines at the end.
 
-    Only one thread enters at a time, since standard error belongs to the process.
+    Only one thread enters at a time, since standard error belongs to the process. The others
+    wait, or go on at once without `wait`, as must what happens within the context.
     """
-    if sys.stderr is None:  # the process was started without standard error
+    # A process may be started without standard error.
+    if sys.stderr is None or not _LOCK.acquire(blocking=wait):
         yield
         return
-    with _LOCK, tempfile.TemporaryFile() as captured:
+    with contextlib.ExitStack() as stack:
+        stack.callback(_LOCK.release)
+        captured = stack.enter_context(tempfile.TemporaryFile())
         sys.stderr.flush()
         stderr = os.dup(2)
         os.dup2(captured.fileno(), 2)

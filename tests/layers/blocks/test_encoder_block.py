@@ -7,6 +7,7 @@ import pytest
 from tfnlp.layers import EncoderBlock, MultiHeadAttention, RelativeAttention
 
 WIDE = MultiHeadAttention(2, 8, dropout=0.1)
+OF_KERAS = keras.layers.MultiHeadAttention(2, 8)
 NARROW = keras.layers.Dense(1)
 
 
@@ -20,6 +21,9 @@ NARROW = keras.layers.Dense(1)
         (lambda: EncoderBlock(4, 8, attention=WIDE), "num_heads=4"),
         (lambda: EncoderBlock(2, 8, attention_dropout=0.3, attention=WIDE), "attention_dropout"),
         (lambda: EncoderBlock(2, 12, norm="rms"), "norm='rms'"),
+        (lambda: EncoderBlock(2, 12, attention="disentangled"), "attention='disentangled' must"),
+        (lambda: EncoderBlock(2, 12, attention=RelativeAttention), "must be a layer, such as"),
+        (lambda: EncoderBlock(2, 12, attention=OF_KERAS), r"query and value.*from_keras"),
         (lambda: EncoderBlock(2, 12, feed_forward=NARROW).build((None, 4, 8)), "width 1"),
     ],
 )

@@ -1,11 +1,13 @@
 """Configs of layers, made from the arguments of their constructors."""
 
+import inspect
 import json
 
 import keras
 import pytest
 
 from tfnlp import layers
+from tfnlp.layers.core.base_layer import BaseLayer
 
 
 def test_fields_are_the_arguments_of_all_constructors_of_a_class():
@@ -32,6 +34,27 @@ class ScaledByRoot(layers.FeedForward):
         super().__init__(intermediate_dim, **options)
         self.keep(locals())
         self.root = root
+
+
+class ScaledFirst(layers.FeedForward):
+    """Child whose argument has a default, and its parent's after it has none."""
+
+    def __init__(self, scale=1.0, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+
+
+def test_a_signature_has_the_arguments_that_go_to_the_parents():
+    public = [getattr(layers, name) for name in layers.__all__]
+    of_ours = [x for x in public if isinstance(x, type) and issubclass(x, BaseLayer)]
+    assert len(of_ours) > 30
+    for cls in [*of_ours, Scaled, ScaledFirst]:
+        parameters = inspect.signature(cls).parameters
+        assert {"name", "dtype", "trainable", *cls.OPTIONS} <= {*parameters}, cls
+        assert not any(x.kind in (x.VAR_POSITIONAL, x.VAR_KEYWORD) for x in parameters.values())
+    signature = inspect.signature(layers.EncoderBlock)
+    assert [*signature.parameters][:3] == ["num_heads", "intermediate_dim", "activation"]
+    signature.bind(2, 64, attention_dropout=0.1, kernel_initializer="zeros")
+    assert next(iter(inspect.signature(ScaledFirst).parameters)) == "scale"
 
 
 @pytest.mark.parametrize("cls", [Scaled, ScaledByRoot])

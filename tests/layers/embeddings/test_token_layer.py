@@ -29,6 +29,11 @@ def test_ids_may_be_floats(make):
         assert np.abs(expected[0, 0] - expected[0, 1]).max() > 1e-4
 
 
+def test_mask_zero_of_keras_names_what_takes_its_place():
+    with pytest.raises(ValueError, match="pad_token_id=0"):
+        layers.TextEmbedding(9, 8, mask_zero=True)
+
+
 def test_segments_may_be_floats():
     layer = layers.TextEmbedding(9, 8)
     ids, segments = np.array([[3, 4]]), np.array([[0, 1]])

@@ -83,6 +83,9 @@ def test_help_by_its_other_names_says_groups_bounds_choices_and_defaults():
     ("given", "said"),
     [
         (["--trian=a"], "There is no flag --trian; did you mean --train?"),
+        (["--fp16"], "There is no flag --fp16; did you mean --precision?"),
+        (["--gpus=2"], "There is no flag --gpus; did you mean --strategy?"),
+        (["--max-seq-length=9"], "There is no flag --max-seq-length; did you mean --max_length?"),
         (["--train"], "--train needs a value"),
         (["--max_length=1"], "--max_length=1 must be a whole number, 3 or more."),
         (["--precision=half"], "--precision=half must be one of"),

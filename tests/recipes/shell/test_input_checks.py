@@ -61,7 +61,10 @@ CASES = {
         "fine.tsv --family=lstm --num_heads=2": "--num_heads=2 is no field of the family lstm",
         "fine.tsv --family=bag --embeddings={d}/vectors.bin --keep_tokens=9": "--keep_tokens=9 ",
     },
-    "distill_regression": {"other.tsv --pair_column=": "--score_column=score: {d}/other.tsv"},
+    "distill_regression": {
+        "other.tsv --pair_column=": "--score_column=score: {d}/other.tsv",
+        "other.tsv --pair_column= --label_column=b": "--score_column=b: {d}/other.tsv",
+    },
     "distill_tagger": {},
     "distill_answerer": {
         "broken.json --student_dir=hf://a --size=x": "--size=x has no effect beside --student_dir"
@@ -95,18 +98,23 @@ CASES = {
     },
     "translate": {"--input={d}/lines.jsonl": "{d}/lines.jsonl, line 1: no field 'source'"},
     "export_tflite": {
+        "--output_dir=/proc/none/run": "/proc takes no files",
         "--fixed_lengths=a": "--fixed_lengths=a must be whole numbers",
         "--calibration_text={d}/fine.tsv": "has no effect with --quantization=int8",
         "--quantization=static_int8 --calibration_text={d}/other.tsv --calibration_column=x": "x:",
     },
     "predict": {
         "--input={d}/other.tsv --pair_column=b": "--pair_column=b: {d}/" + HAS.format("b"),
+        "--input={d}/other.tsv --score_column=b": "--label_column=b: {d}/" + HAS.format("b"),
         "--text=a --output=said.csv": "/run has no effect beside --output=said.csv, the table",
+        "--text=a --output_dir={d}": "{d}/broken.json is not written here; give another folder",
+        "--text=a --output_dir=/proc/none/run": "/proc takes no files",
         "--text=a --output_dir=hf://a/b": "--output_dir=hf://a/b is an address",
         "--input=gs://b/a.tsv": "--input=gs://b/a.tsv is an address",
         "--text=a --model=m.tflite --batch_size=2": "--batch_size=2 has no effect",
     },
     "augment": {"--input={d}/text.tsv": ""},  # labels are not read
+    "baseline_classifier": {"fine.tsv --output_dir=/proc/none/run": "/proc takes no files"},
     "frontier": {"--input={d}/fine.tsv": "Give either --sweep_dir or --models."},
     "benchmark_tflite": {"--input={d}/fine.tsv": "Agreement needs both --model_dir and --input."},
 }

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import tfnlp
 from recipes.shell import tfnlp_command
 
 RECIPES = pathlib.Path(tfnlp_command.__file__).parents[1]
@@ -28,6 +29,8 @@ def test_every_recipe_has_a_purpose_and_a_line():
         (["finetun_tagger"], 2, "there is no recipe finetun_tagger; did you mean finetune_tagger"),
         (["--words", "frontier"], 0, "--models= --output_dir= --pair_column= --positive_label="),
         ([], 0, "Put it on a phone:"),
+        (["help"], 0, "Put it on a phone:"),
+        (["--version"], 0, f"tfnlp {tfnlp.__version__}"),
     ],
 )
 def test_the_command(arguments, status, text):
@@ -35,6 +38,22 @@ def test_the_command(arguments, status, text):
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == status
     assert text in result.stdout + result.stderr
+
+
+def test_what_keeps_all_recipes_from_running_is_told(tmp_path):
+    def run(code):
+        return subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+        )
+
+    (tmp_path / "distill.py").write_text("")
+    done = run("import recipes.predict")
+    assert done.returncode == 2 and f"{tmp_path}/distill.py hides a package" in done.stderr
+    (tmp_path / "distill.py").unlink()
+    done = run(
+        "import importlib.util as x; x.find_spec = lambda name: None; import recipes.predict"
+    )
+    assert done.returncode == 2 and "pip install ." in done.stderr
 
 
 def test_bash_completes_names_and_flags(tmp_path):

@@ -128,6 +128,8 @@ def test_header(tmp_path):
         ("x.tsv", b"", r"x\.tsv is empty"),
         ("x.tsv", b"sentence\tlabel\n", "holds no examples"),
         ("x.tsv", b"text\tlabel\na\t1\n", r"no column 'sentence'; its header .* text, label"),
+        ("x.csv", b"sentence;label\na;1\n", r"no column 'sentence'; .* parted by ;"),
+        ("x.tsv", b"sentence,label\na,1\n", r"no column 'sentence'; .* parted by commas"),
         ("x.tsv", b"sentence\tlabel\na\t1\nb\n", "line 3: 1 columns, but the header has 2"),
         ("x.tsv", b'sentence\tlabel\n"a\nb"\t1\n', r"line 2: 1 columns.*as \.csv"),
         ("x.tsv", b"sentence\tlabel\na\t1\nb\xff\t1\n", "line 3: byte 2 of the line is not UTF-8"),

@@ -2,7 +2,9 @@
 
 import dataclasses
 
-from tfnlp.training import Experiment, Splits
+import keras
+
+from tfnlp.training import Experiment, Splits, TrainingConfig
 
 
 @dataclasses.dataclass
@@ -36,7 +38,8 @@ class Recorded(Experiment):
 
 
 def test_an_experiment_encodes_builds_fits_evaluates_reports_and_logs(monkeypatch):
-    experiment = Recorded("task", "model", "tokenizer", Splits([1, 2], None, 16, [3]), None, None)
+    model, data = {"generator": keras.Sequential()}, Splits([1, 2], None, 16, [3])
+    experiment = Recorded("task", model, "tokenizer", data, TrainingConfig(), None)
     log = lambda run, config, figures: experiment.calls.append(f"log {figures}")  # noqa: E731
     monkeypatch.setattr("tfnlp.training.experiments.experiment.log_scores", log)
     assert experiment.run_all() == {"accuracy": 1.0}

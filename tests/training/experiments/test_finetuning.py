@@ -14,6 +14,7 @@ from tfnlp.tasks.classifier_settings import Decision
 from tfnlp.tasks.multiple_choice import Choices
 from tfnlp.tasks.regression import ScoredExamples
 from tfnlp.tasks.tagging import TaggedSentences
+from tfnlp.text import Encoding, LengthBatches
 from tfnlp.text.reading.readers import Examples
 from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig
 from tfnlp.training.experiments import finetuning
@@ -151,11 +152,33 @@ def test_examples_of_one_label_alone_are_refused():
         check_varied(task, train)
 
 
-@pytest.mark.parametrize(
-    ("ids", "said"), [([2, 0, 0, 0, 7, 3], True), ([2, 7, 8, 9, 7, 3], False)]
-)
+@pytest.mark.parametrize(("ids", "said"), [([0, 0, 0, 7, 3], True), ([7, 8, 9, 7, 3], False)])
 def test_a_vocabulary_of_another_kind_is_told_by_its_unknown_tokens(ids, said, caplog):
     tokenizer = types.SimpleNamespace(unknown_token_id=0, special_token_ids=[0, 1, 2, 3])
+    batches = LengthBatches([Encoding([2, *ids], [0] * 6)], 1)
     with caplog.at_level("WARNING"):
-        finetuning._warn_of_unknown(tokenizer, np.array(ids))
+        finetuning.log_tokens(tokenizer, batches)
     assert ("75 % of the tokens are unknown" in caplog.text) == said
+
+
+def test_a_training_begins_with_its_data_and_where_it_runs(
+    one_layer, tokenizer, tmp_path, caplog, monkeypatch
+):
+    monkeypatch.setattr(FineTuning, "train", lambda self: None)
+    for name in ("evaluate", "report"):
+        monkeypatch.setattr(FineTuning, name, lambda self, *figures: {})
+    data = Splits(TRAIN, TRAIN, 16)
+    config = TrainingConfig(batch_size=4, learning_rate=1000)
+    run = RunFolder(tmp_path / "run", {})
+    task = Classification(["bad", "good"])
+    with caplog.at_level("INFO"):
+        FineTuning(
+            task, build_model(one_layer, "classifier", 2), tokenizer, data, config, run=run
+        ).run_all()
+    line, shared, rate, tokens = caplog.messages
+    assert line.startswith("train: 8 examples (good 4, bad 4); dev: 8 examples")
+    assert "8 of them in train" in line and "1 CPU in float32" in line
+    assert shared.startswith("8 of the 8 examples of `dev`") and rate.startswith(
+        "learning_rate=1000"
+    )
+    assert tokens.startswith("2 batches") and "% unknown" in tokens

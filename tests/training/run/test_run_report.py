@@ -25,7 +25,7 @@ def test_figures_that_are_no_numbers_are_null(tmp_path):
     assert (run.path / "curves.png").stat().st_size > 1000
 
 
-def test_the_card_tells_the_model_that_was_trained(tmp_path):
+def test_the_card_tells_the_model_that_was_trained(tmp_path, caplog):
     flags = {"max_length": 16, "epochs": 3, "pair_column": None}
     run = RunFolder(tmp_path / "run", flags)
     sizes = {"hidden_size": 8, "num_hidden_layers": 6, "num_attention_heads": 2}
@@ -34,11 +34,16 @@ def test_the_card_tells_the_model_that_was_trained(tmp_path):
     run._write_metrics([m | {"time": 0.0, "seconds": 1000.4} for m in epochs])
     scores = {"parameters": 1234, "dev_accuracy": 0.75, "dev_only_answer": "O"}
     figures = scores | {"dev_baseline_accuracy": 0.5}
-    write_report(run, figures, facts=TaskFacts(examples={"train": 12345, "dev": 6}))
+    kept = "1 of 2, by the highest val_accuracy"
+    with caplog.at_level("INFO"):
+        write_report(run, figures, facts=TaskFacts(examples={"train": 12345, "dev": 6}, kept=kept))
+    assert f"best epoch ({kept})" in caplog.text
+    assert caplog.text.index("A baseline has no model") < caplog.text.index("dev_baseline_acc")
     card = (run.path / "README.md").read_text()
     for line in (
         *("parameters | 1,234 | ", "dev accuracy | 0.7500 | 0.5000", "dev only answer | O | "),
         *("family | bert", "num_layers | 6", "hidden_dim | 8", "max_length | 512"),
+        f"epoch that is kept | {kept}",
         *("train examples | 12,345", "dev examples | 6", "seconds of training | 2,001"),
         *("end of training | 1970-01-01 00:00 UTC", f"keras | {keras.__version__}"),
     ):

@@ -1,10 +1,13 @@
 """One transformer encoder block."""
 
+import inspect
+
 import keras
 
 from tfnlp.functional.recompute import recomputable
 from tfnlp.layers.blocks.base_block import BaseBlock, output_and_rest
 from tfnlp.layers.core.base_layer import (
+    VARIADIC,
     check_choice,
     check_shared,
     check_states,
@@ -12,6 +15,11 @@ from tfnlp.layers.core.base_layer import (
 )
 
 SUBLAYERS = ("attention", "feed_forward")
+EXAMPLES = {
+    "attention": "such as DisentangledAttention(12, 64)",
+    "feed_forward": "such as FeedForward(3072, gated=True)",
+    "norm": "such as keras.layers.RMSNormalization()",
+}
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -67,9 +75,10 @@ class EncoderBlock(BaseBlock):
         **kwargs,
     ):
         super().__init__(*args, **kwargs)
-        for part, layer in (("feed_forward", feed_forward), ("norm", norm)):
+        given = {"attention": attention, "feed_forward": feed_forward, "norm": norm}
+        for part, layer in given.items():
             if not isinstance(layer, keras.layers.Layer | None):
-                raise ValueError(f"{part}={layer!r} must be a layer, or None.")
+                raise ValueError(f"{part}={layer!r} must be a layer, {EXAMPLES[part]}, or None.")
         norm = norm and keras.saving.serialize_keras_object(norm)
         self.keep(locals() | {"shared_parts": [*(shared_parts or ())]})
         for argument, names in (("dropout_after", dropout_after), ("normalized", normalized)):
@@ -243,7 +252,16 @@ def _deserialized(part):
 
 
 def _check_attention(block, attention):
-    """Raise a ValueError if the block's arguments contradict those of its attention."""
+    """Raise a ValueError for an attention of two inputs, or of other sizes than the block's."""
+    arguments = inspect.signature(attention.call).parameters.values()
+    arguments = (x for x in arguments if x.kind not in VARIADIC)
+    needed = [argument.name for argument in arguments if argument.default is argument.empty]
+    if len(needed) > 1:
+        raise ValueError(
+            f"attention={attention.name!r} needs {' and '.join(needed)}, and a block has one "
+            "input for all; take an attention of tfnlp.layers, of Keras' own layer "
+            "MultiHeadAttention.from_keras(layer)."
+        )
     names = {"num_heads": "num_heads", "attention_dropout": "dropout", "block_size": "block_size"}
     for name, theirs in names.items():
         value = getattr(block, name)

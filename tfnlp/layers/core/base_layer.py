@@ -1,6 +1,7 @@
 """Base class of all layers: configs, weight options, output shapes, quantised parts."""
 
 import inspect
+from inspect import Parameter
 
 import keras
 
@@ -17,7 +18,7 @@ INITIALIZERS = {
     "embeddings_initializer": "uniform",
 }
 
-VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 # Objects by the last word of the argument that takes them.
 _MODULES = {
     "initializer": keras.initializers,
@@ -50,6 +51,10 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
 
     OPTIONS = ()
     _kept = ()
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        cls.__signature__ = constructor_signature(cls)
 
     def __init__(self, *, quantized_parts=None, **kwargs):
         options = {name: kwargs.pop(name, None) or INITIALIZERS.get(name) for name in self.OPTIONS}
@@ -165,6 +170,33 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
             activation = keras.saving.deserialize_keras_object(activation)
             config = config | {"activation": activation}
         return super().from_config(config)
+
+
+def constructor_signature(cls):
+    """Return the signature of a layer, with all arguments that it passes on to its parents.
+
+    A constructor has those of its parents as `*args, **kwargs`, which tells a reader nothing.
+    """
+    parameters, by_position = {}, True
+    for parent in cls.__mro__[: cls.__mro__.index(keras.layers.Layer) + 1]:
+        if "__init__" not in vars(parent):
+            continue
+        _, *arguments = inspect.signature(vars(parent)["__init__"]).parameters.values()
+        for argument in arguments:
+            if argument.kind in VARIADIC or argument.name in parameters:
+                continue
+            # Python has no argument without a default after one with it.
+            late = argument.default is Parameter.empty and any(
+                x.kind is not Parameter.KEYWORD_ONLY and x.default is not Parameter.empty
+                for x in parameters.values()
+            )
+            if late or not by_position:
+                argument = argument.replace(kind=Parameter.KEYWORD_ONLY)
+            parameters[argument.name] = argument
+        by_position &= any(x.kind is Parameter.VAR_POSITIONAL for x in arguments)
+    for name in cls.OPTIONS:
+        parameters.setdefault(name, Parameter(name, Parameter.KEYWORD_ONLY, default=None))
+    return inspect.Signature(sorted(parameters.values(), key=lambda argument: argument.kind))
 
 
 def check_choice(name, value, choices):

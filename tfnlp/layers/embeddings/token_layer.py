@@ -16,6 +16,9 @@ class TokenLayer(BaseLayer):
         pad_token_id: the id of padding, which a Keras mask hides from later layers, like
             `mask_zero` of `keras.layers.Embedding`; None for no mask.
         embeddings_initializer, embeddings_regularizer, embeddings_constraint: for the tables.
+
+    Raises:
+        ValueError: for `mask_zero`.
     """
 
     OPTIONS = EMBEDDINGS_OPTIONS
@@ -28,6 +31,11 @@ class TokenLayer(BaseLayer):
         pad_token_id=None,
         **kwargs,
     ):
+        if "mask_zero" in kwargs:
+            raise ValueError(
+                f"mask_zero={kwargs['mask_zero']}: give the id of padding as pad_token_id, such "
+                "as pad_token_id=0; without it there is no mask."
+            )
         super().__init__(**kwargs)
         self.keep(locals())
 

@@ -7,6 +7,8 @@ const byId = (id) => document.getElementById(id);
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const chosen = { text: 0, row: 0, head: 0, view: "weights" };
 const VIEW_NAMES = { weights: "after the softmax", scores: "before the softmax" };
+// Characters of a text in the list of texts, which is as wide as its longest name.
+const LONGEST_NAME = 60;
 const HANGUL = /[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]/;
 
 function bytes(object, name) {
@@ -44,11 +46,13 @@ function matrix(entry, tokens, viewName, head) {
     if (!entry.kept) return scaled(head * size + i * columns.length + j);
     return top(i).find(([column]) => column === j)?.[1];
   };
+  // What each of the others has on average, in a row that keeps its largest entries alone.
+  const rest = (i) => low + (bytes(view, "rest")[head * rows.length + i] / 255) * (high - low);
   const isShare = viewName === "weights";
   const reach = Math.max(Math.abs(low), Math.abs(high)) || 1;
   const shade = (x) => (isShare ? Math.sqrt(x) : x / reach);
   const text = (x) => (isShare ? String(Math.round(100 * x)) : x.toFixed(1));
-  return { rows, columns, at, top, shade, text, isShare, low, high, isHidden };
+  return { rows, columns, at, top, rest, shade, text, isShare, low, high, isHidden };
 }
 
 // ---- Colours: two ramps of the style sheet, so that PNG, SVG and tables agree. ----
@@ -151,9 +155,12 @@ function drawMap(canvas, m) {
     image.data.set([...rgb(shade), 255], 4 * (i * canvas.width + j));
   };
   for (let i = 0; i < canvas.height; i++) {
-    for (let j = 0; j < canvas.width; j++) put(i, j, 0);
-    if (m.kept) for (const [j, x] of m.top(i)) put(i, j, m.isHidden(i, j) ? 0 : m.shade(x));
-    else for (let j = 0; j < canvas.width; j++) put(i, j, m.shade(m.at(i, j) ?? 0));
+    const known = m.kept ? new Map(m.top(i)) : null;
+    const rest = known && m.rest(i);
+    for (let j = 0; j < canvas.width; j++) {
+      const x = known ? known.get(j) ?? rest : m.at(i, j);
+      put(i, j, m.isHidden(i, j) ? 0 : m.shade(x ?? 0));
+    }
   }
   context.putImageData(image, 0, 0);
 }
@@ -184,6 +191,7 @@ function drawOverview() {
     }
   });
   const table = element("table", { className: "heads" }, element("thead", {}, top), body);
+  table.setAttribute("aria-label", "All heads: a row for each layer, a column for each head");
   byId("overview").replaceChildren(table);
 }
 
@@ -195,6 +203,13 @@ function headButton(entry, row, head) {
   Object.assign(button.dataset, { row, head });
   button.addEventListener("click", () => choose({ row, head }));
   button.addEventListener("focus", () => say(button.getAttribute("aria-label")));
+  namePlaces(canvas, entry, head);
+  drawWhenSeen(canvas, () => drawMap(canvas, mapOf(entry, chosen.view, head)));
+  return button;
+}
+
+// Name the tokens of a map under the pointer, which has no room for labels.
+function namePlaces(canvas, entry, head) {
   canvas.addEventListener("pointermove", (event) => {
     if (!hasMoved(event)) return;
     const box = canvas.getBoundingClientRect();
@@ -203,8 +218,6 @@ function headButton(entry, row, head) {
     const j = Math.floor(((event.clientX - box.left) / box.width) * m.columns.length);
     if (m.rows[i] !== undefined && m.columns[j] !== undefined) sayEntry(entry, head, i, j);
   });
-  drawWhenSeen(canvas, () => drawMap(canvas, mapOf(entry, chosen.view, head)));
-  return button;
 }
 
 function markChosen() {
@@ -237,11 +250,13 @@ function panel(entry, head) {
     caption.append(element("br"), `Of the variance of the scores: ${parts}.`);
   }
   const table = entry.kept ? topTable(entry, m, head) : heatTable(entry, m, head, name);
-  const children = [caption, legend(m), element("div", { className: "wide" }, table)];
+  const place = element("div", { className: entry.kept ? "wide long" : "wide" }, table);
+  const children = [caption, legend(m), place];
   if (entry.kept) {
     const canvas = element("canvas", { className: "whole" });
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", `${name}: the entries of the table, in their places`);
+    namePlaces(canvas, entry, head);
     drawWhenSeen(canvas, () => drawMap(canvas, m));
     children.splice(2, 0, canvas);
   }
@@ -318,6 +333,7 @@ function heatCell(m, i, j) {
 function topTable(entry, m, head) {
   const top = element("tr", {}, element("th", { scope: "col" }, "token"));
   for (let n = 1; n <= entry.kept; n++) top.append(element("th", { scope: "col" }, `${n}.`));
+  top.append(element("th", { scope: "col" }, "each other"));
   const body = element("tbody");
   m.rows.forEach((token, i) => {
     const line = element("tr", {}, header(token, "row"));
@@ -331,6 +347,11 @@ function topTable(entry, m, head) {
       }
       line.append(cell);
     }
+    const rest = m.rest(i);
+    const others = element("td", { tabIndex: -1 }, m.isShare ? (100 * rest).toFixed(1) : m.text(rest));
+    others.dataset.rest = others.textContent;
+    paint(others, m.shade(rest));
+    line.append(others);
     body.append(line);
   });
   const table = element("table", { className: "heat" }, element("thead", {}, top), body);
@@ -345,6 +366,10 @@ function pointAt(table, cell, entry, head) {
   const line = cell.parentElement;
   line.cells[0].classList.add("on");
   table.tHead.rows[0].cells[cell.cellIndex].classList.add("on");
+  if (cell.dataset.rest) {
+    const from = tokenText(currentText().tokens[entry.rows][line.sectionRowIndex]);
+    return say(`${entryName(entry)}, head ${head + 1}: “${from}” has ${cell.dataset.rest} for each other token on average`);
+  }
   const j = Number(cell.dataset.column ?? cell.cellIndex - 1);
   if (line.parentElement.tagName === "TBODY") return sayEntry(entry, head, line.sectionRowIndex, j);
   const token = tokenText(currentText().tokens[entry.columns][j]);
@@ -371,12 +396,13 @@ function moveInTable(event) {
 
 function moveInOverview(event) {
   const button = event.target.closest("button");
-  if (!button || !(event.key in MOVES)) return;
+  if (!button || !(event.key in MOVES || event.key === "Home" || event.key === "End")) return;
   event.preventDefault();
-  const [down, right] = MOVES[event.key];
+  const [down, right] = MOVES[event.key] ?? [0, 0];
   const cell = button.parentElement;
   const line = byId("overview").querySelector("table").rows[cell.parentElement.rowIndex + down];
-  const target = line?.cells[cell.cellIndex + right]?.querySelector("button");
+  const ends = { Home: 1, End: line ? line.cells.length - 1 : 0 };
+  const target = line?.cells[ends[event.key] ?? cell.cellIndex + right]?.querySelector("button");
   if (!target) return;
   button.tabIndex = -1;
   target.tabIndex = 0;
@@ -422,7 +448,8 @@ function drawWords() {
     const title = `${name}: gradient × input of ${text.prediction}`;
     return [element("p", { className: "soft" }, title), element("ol", { className: "strip" }, ...items)];
   });
-  byId("words").replaceChildren(...lists.flat());
+  const said = text.answer ? [element("p", {}, `The model's answer: ${text.answer}.`)] : [];
+  byId("words").replaceChildren(...said, ...lists.flat());
 }
 
 // ---- Position encodings. ----
@@ -494,6 +521,7 @@ function shapes() {
     m.rows.forEach((token, i) => {
       const y = y0 + CELL * i;
       list.push({ text: tokenText(token), x: x0 - 6, y: y + 19, size: 12, end: true, fill: ramps.ink });
+      if (entry.kept) list.push(...restOf(m, i, x0, y));
       const cells = entry.kept ? m.top(i).map(([j]) => j) : m.columns.keys();
       for (const j of cells) {
         const value = m.at(i, j);
@@ -510,6 +538,19 @@ function shapes() {
     height = Math.max(height, y0 + CELL * m.rows.length + 15);
   }
   return { list, width: left, height };
+}
+
+// What a row has beside its largest entries, a shape for each run of places that may be seen.
+function restOf(m, i, left, y) {
+  const fill = css(rgb(m.shade(m.rest(i))));
+  const list = [];
+  let start = 0;
+  for (let j = 0; j <= m.columns.length; j++) {
+    if (j < m.columns.length && !m.isHidden(i, j)) continue;
+    if (j > start) list.push({ x: left + CELL * start, y, width: CELL * (j - start), height: CELL, fill });
+    start = j + 1;
+  }
+  return list;
 }
 
 function svgText() {
@@ -599,7 +640,8 @@ function start() {
   const place = (name, most) => Math.min(Math.max(1, Number(asked.get(name)) || 1), most) - 1;
   const text = place("text", data.texts.length);
   const row = place("layer", data.texts[text].rows.length || 1);
-  const names = data.texts.map((each, n) => [n, each.texts.join(" / ")]);
+  const short = (name) => (name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name);
+  const names = data.texts.map((each, n) => [n, short(each.texts.join(" / "))]);
   if (names.length > 1) {
     const select = element("select", { id: "text" });
     fillSelect(select, names, text);

@@ -429,6 +429,19 @@ def _hint_of_quotes(path, record):
     return " Quotes have no meaning in a .tsv: write a table with quoted fields as .csv."
 
 
+def _hint_of_separator(path, header):
+    """Return what to do with a header that is one column, with what parts columns elsewhere."""
+    due = "\t" if format_of(path) == ".tsv" else ","
+    others = [mark for mark in ("\t", ",", ";", "|") if mark != due and mark in header[0]]
+    if len(header) > 1 or not others:
+        return ""
+    names = {"\t": "tabs", ",": "commas"}
+    return (
+        f" Its columns seem to be parted by {names.get(others[0], others[0])}: write a .csv with "
+        "commas, or a .tsv with tabs."
+    )
+
+
 def _header(records):
     """Return the first non-empty record."""
     return next((record for _, record in records if record), [])
@@ -458,7 +471,8 @@ def _records(path, on_read=None):
 def _place(path, header, column):
     if column not in header:
         raise ColumnError(
-            f"{path} has no column {column!r}; its header (line 1) has {', '.join(header)}.",
+            f"{path} has no column {column!r}; its header (line 1) has {', '.join(header)}."
+            f"{_hint_of_separator(path, header)}",
             column,
         )
     if header.count(column) > 1:

@@ -3,12 +3,19 @@
 import abc
 import dataclasses
 
+import keras
+import tensorflow as tf
+from absl import logging
+
 from tfnlp.checkpoints import save_model
-from tfnlp.training.run.resumable_fit import fit
+from tfnlp.training.run.resumable_fit import fit, lower_is_better
 from tfnlp.training.run.run_folder import RunFolder
 from tfnlp.training.run.trackers import log_scores
 from tfnlp.training.run.training_config import TrainingConfig
-from tfnlp.utils.formatting import figure_name
+from tfnlp.utils.formatting import counted, figure_name
+
+# The learning rate above which no optimizer here is known to learn.
+HIGHEST_RATE = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +74,7 @@ class Experiment(abc.ABC):
         trainer: the compiled `Trainer` that Keras fits, the result of `build`.
         monitor: name of the logged metric that is highest, of a loss or an error lowest, in the
             best epoch; None to keep the last epoch.
+        best_epoch: the number of that epoch, after `fit`; None where the last is kept.
     """
 
     task: object
@@ -77,10 +85,16 @@ class Experiment(abc.ABC):
     run: RunFolder
 
     monitor = None
+    best_epoch = None
 
     def run_all(self):
         """Run the whole training; return a dict of its figures."""
         self.check()
+        line, doubts = self.describe()
+        start = f"{line}; trained" if line else "Trained"
+        logging.info("%s on %s.", start, describe_devices(self.model))
+        for sentence in doubts + doubtful_rate(self.config.learning_rate):
+            logging.warning("%s", sentence)
         self.batches = self.encode()
         self.train()
         figures = self.evaluate()
@@ -91,6 +105,10 @@ class Experiment(abc.ABC):
     @abc.abstractmethod
     def check(self):
         """Raise an InputError before long work if the data or the model does not fit."""
+
+    def describe(self):
+        """Return what the log says of the data before long work: a line, and a list of doubts."""
+        return "", []
 
     @abc.abstractmethod
     def encode(self):
@@ -107,7 +125,7 @@ class Experiment(abc.ABC):
 
     def fit(self):
         """Train, or resume; after each epoch evaluate on dev and save the model if it is best."""
-        fit(
+        self.best_epoch = fit(
             self.trainer,
             self.batches["train"],
             self.config,
@@ -143,6 +161,30 @@ class Experiment(abc.ABC):
     def evaluate(self):
         """Return the figures of the finished training, a dict."""
 
+    def kept(self):
+        """Return which epoch is kept, and by which score, a phrase; "" of the last."""
+        if self.best_epoch is None:
+            return ""
+        extreme = "lowest" if lower_is_better(self.monitor) else "highest"
+        return f"{self.best_epoch} of {len(self.run.metrics())}, by the {extreme} {self.monitor}"
+
     @abc.abstractmethod
     def report(self, figures):
         """Write the figures, the curves and the model card to the run folder."""
+
+
+def describe_devices(models):
+    """Return the devices and the precision of a training of a model, or of {name: model}."""
+    model, *_ = keras.tree.flatten(models)
+    device = "GPU" if tf.config.list_logical_devices("GPU") else "CPU"
+    devices = counted(model.distribute_strategy.num_replicas_in_sync, device)
+    return f"{devices} in {model.dtype_policy.name}"
+
+
+def doubtful_rate(rate):
+    """Return a list of a sentence on a learning rate by which next to nothing is learned."""
+    if rate == 0:
+        return ["learning_rate=0 changes no weight: nothing is learned."]
+    if rate > HIGHEST_RATE:
+        return [f"learning_rate={rate:g} is too high to learn by; 1e-5 to 1e-2 are usual."]
+    return []

@@ -15,6 +15,7 @@ from tfnlp.checkpoints.tensors import WEIGHTS
 from tfnlp.models import check_lengths, scale_logits
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.tasks.confusion_matrix import only_answer
+from tfnlp.tasks.data_summary import summarise
 from tfnlp.tasks.mistakes import worst_mistakes
 from tfnlp.text import Encodings, LengthBatches, load_tokenizer
 from tfnlp.training.experiments.experiment import Experiment
@@ -54,6 +55,8 @@ class FineTuning(Experiment):
     regularizer: AdversarialRegularizer | None = None
     compress: Callable | None = None
 
+    # What to try where the model is no better than a baseline.
+    ADVICE = "give more examples or epochs, or another learning rate or model"
     mistakes = ()  # of `worst_mistakes`, once evaluated
 
     @property
@@ -65,10 +68,14 @@ class FineTuning(Experiment):
         check_varied(self.task, self.data.train)
         check_saves(self.model)
 
+    def describe(self):
+        return summarise(self.task, self.data.parts())
+
     def encode(self):
         batches = encode_splits(
             self.task, self.tokenizer, self.data.parts(), self.config, self.data.max_length
         )
+        log_tokens(self.tokenizer, batches["train"])
         check_lengths(batches["train"], self.model)
         return batches
 
@@ -166,9 +173,9 @@ class FineTuning(Experiment):
         return figures
 
     def report(self, figures):
-        warn_of_baseline(figures, self.task.monitor)
+        warn_of_baseline(figures, f"dev_{self.task.monitor}", self.ADVICE)
         counts = {name: len(examples) for name, examples in self.data.parts().items()}
-        facts = TaskFacts(self.task.label_names, counts, self.mistakes)
+        facts = TaskFacts(self.task.label_names, counts, self.mistakes, self.kept())
         metric = self.task.monitor
         metric = None if metric == "loss" else metric  # which has its curve
         write_report(self.run, figures, metric, facts=facts)
@@ -200,7 +207,7 @@ def encode_splits(task, tokenizer, splits, config, max_length):
 def encode_batches(task, tokenizer, examples, max_length, batch_size, **options):
     """Return `LengthBatches` of a task's examples.
 
-    The number of truncated texts is logged, and a warning where many tokens are unknown.
+    The number of truncated texts is logged.
 
     Args:
         task, tokenizer, max_length: as in `encode_splits`.
@@ -213,32 +220,37 @@ def encode_batches(task, tokenizer, examples, max_length, batch_size, **options)
     if rows.examples is None and rows.truncated.any():
         sizes = rows.truncated.sum(), len(rows.truncated), max_length
         logging.info("%d of %d texts were cut to max_length=%d tokens.", *sizes)
-    _warn_of_unknown(tokenizer, rows.token_ids)
     options["pad_token_id"] = tokenizer.pad_token_id
-    batches = LengthBatches(encodings, batch_size, labels, **options)
+    return LengthBatches(encodings, batch_size, labels, **options)
+
+
+def log_tokens(tokenizer, batches):
+    """Log the shares of padding and of tokens that are unknown to a tokenizer in batches.
+
+    A warning says if much of the text is unknown, as with a vocabulary of another kind.
+    """
+    padding, unknown = 100 * batches.padding_share(), unknown_share(tokenizer, batches.encodings)
     logging.info(
-        "%s in %s, %.1f %% of their tokens padding.",
-        counted(len(encodings), "example"),
+        "%s of `train`, %.1f %% of their tokens padding and %.1f %% unknown to the vocabulary.",
         counted(len(batches), "batch", "batches"),
-        100 * batches.padding_share(),
+        padding,
+        100 * unknown,
     )
-    return batches
-
-
-def _warn_of_unknown(tokenizer, token_ids):
-    """Warn if much of the text is unknown to a tokenizer, as with a vocabulary of another kind."""
-    unknown = getattr(tokenizer, "unknown_token_id", None)
-    if unknown is None:
-        return
-    special = [i for i in tokenizer.special_token_ids if i != unknown]
-    of_text = token_ids[~np.isin(token_ids, special)]
-    share = np.mean(of_text == unknown) if len(of_text) else 0
-    if share > MUCH_UNKNOWN:
+    if unknown > MUCH_UNKNOWN:
         logging.warning(
             "%.0f %% of the tokens are unknown to the vocabulary, so that the model cannot read "
             "them; check that it is of this language, and of the kind of its tokenizer.",
-            100 * share,
+            100 * unknown,
         )
+
+
+def unknown_share(tokenizer, encodings):
+    """Return the share of a text's tokens that a tokenizer has as unknown."""
+    unknown = getattr(tokenizer, "unknown_token_id", None)
+    token_ids = Encodings.from_list(encodings).token_ids
+    special = [i for i in tokenizer.special_token_ids if i != unknown]
+    of_text = token_ids[~np.isin(token_ids, special)]
+    return 0.0 if unknown is None or not len(of_text) else float(np.mean(of_text == unknown))
 
 
 def check_varied(task, train):
@@ -302,19 +314,21 @@ def baseline_scores(task, splits):
     }
 
 
-def warn_of_baseline(figures, name):
-    """Warn if a score is no better than that of the baseline on dev, which answers each text."""
-    score, baseline = (figures.get(f"dev_{prefix}{name}") for prefix in ("", "baseline_"))
+def warn_of_baseline(figures, name, advice):
+    """Warn if a score on dev is no better than that of the baseline.
+
+    Args:
+        figures: a dict of figures.
+        name: of the score, such as "dev_accuracy" or "teacher_dev_accuracy".
+        advice: what to do.
+    """
+    _, _, of_dev = name.rpartition("dev_")
+    score, baseline = figures.get(name), figures.get(f"dev_baseline_{of_dev}")
     if None in (score, baseline) or "dev_coverage" in figures:
         return
     if score >= baseline if lower_is_better(name) else score <= baseline:
-        logging.warning(
-            "dev_%s is %.4f, no better than the baseline's %.4f: give more examples or epochs, or "
-            "another learning rate or model.",
-            name,
-            score,
-            baseline,
-        )
+        message = "%s is %.4f, no better than the baseline's %.4f: %s."
+        logging.warning(message, name, score, baseline, advice)
 
 
 def compression_figures(compressor, best, run):

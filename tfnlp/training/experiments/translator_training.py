@@ -146,4 +146,9 @@ class TranslatorTraining(Experiment):
 
     def report(self, figures):
         counts = {name: len(texts) for name, texts in self.data.parts().items()}
-        write_report(self.run, figures, metric="perplexity", facts=TaskFacts(examples=counts))
+        write_report(
+            self.run,
+            figures,
+            metric="perplexity",
+            facts=TaskFacts(examples=counts, kept=self.kept()),
+        )

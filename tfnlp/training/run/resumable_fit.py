@@ -55,6 +55,9 @@ def fit(model, batches, config, run, save_model, **options):
             that is the best so far.
         options: `monitor`, `evaluate` and `fingerprints` of `RunRecorder`.
 
+    Returns:
+        The number of the best epoch, from 1; None without a `monitor`.
+
     Raises:
         InputError: if there is a `patience` without a metric, before any work. If the loss or a
             weight becomes NaN or infinite, or a loss scale falls without end; the message names
@@ -98,7 +101,7 @@ def fit(model, batches, config, run, save_model, **options):
         check_same(strategy, facts)
         if recorder.finished:
             logging.info("%s is complete; nothing to train.", run.path)
-            return
+            return recorder.progress.best_epoch
         run.start()
         with recorder.running(), plain_errors(strategy, batches):
             while not (recorder.finished or recorder.interrupted):
@@ -119,6 +122,7 @@ def fit(model, batches, config, run, save_model, **options):
                     verbose=0,
                 )
             wait_for_all(strategy)  # the chief has saved
+    return recorder.progress.best_epoch
 
 
 @dataclasses.dataclass
@@ -129,6 +133,7 @@ class Progress:
         epoch: the finished epochs.
         step: the finished steps within the epoch.
         best: the best score of an epoch on dev, negative of a loss or an error.
+        best_epoch: the number of that epoch; None before, and in states of earlier versions.
         waited: the epochs since.
         stopped: whether patience has ended the run.
         logs: the metrics of a finished epoch that dev has yet to score.
@@ -141,6 +146,7 @@ class Progress:
     epoch: int = 0
     step: int = 0
     best: float | None = None
+    best_epoch: int | None = None
     waited: int = 0
     stopped: bool = False
     logs: dict | None = None
@@ -350,6 +356,7 @@ class RunRecorder(keras.callbacks.Callback):
         if is_best:
             self.progress.best, self.progress.waited = score, 0
             if score is not None:
+                self.progress.best_epoch = epoch + 1
                 self.track("epoch", epoch + 1, {"best_epoch": epoch + 1})
         else:
             self.progress.waited += complete

@@ -15,7 +15,10 @@ from tfnlp.checkpoints import read_config
 from tfnlp.plots import draw_curves, html_page, html_table, plot_curves, svg_of
 from tfnlp.utils.files import write_json, write_text
 
-BASELINE = "The baseline gives all examples their commonest label or labels, or their mean."
+BASELINE = (
+    "A baseline has no model: it gives all examples their commonest label or labels, or their "
+    "mean; of a search it is BM25."
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,11 +30,13 @@ class TaskFacts:
         examples: {"train": number of examples, ...}; None where the figures have them.
         mistakes: the rows of `tfnlp.tasks.mistakes`, for report.html alone, since the model card
             may be shared and they have texts.
+        kept: which epoch is kept, and by which score; "" for the last.
     """
 
     labels: tuple | None = None
     examples: dict | None = None
     mistakes: tuple = ()
+    kept: str = ""
 
 
 def write_report(run, figures, metric="accuracy", epoch="best", facts=None):
@@ -49,7 +54,8 @@ def write_report(run, figures, metric="accuracy", epoch="best", facts=None):
     write_json(run.path / "figures.json", figures)
     plot = plot_curves(run.metrics(), run.path / "curves.png", metric)
     facts = facts or TaskFacts()
-    trained = _training_facts(run, facts.examples or {})
+    trained = {"epoch that is kept": facts.kept} if facts.kept else {}
+    trained |= _training_facts(run, facts.examples or {})
     title, sections = (run.path.name, facts.labels), _sections(run, figures, trained)
     folder = f"best/ is a Hugging Face folder of the {epoch} epoch"
     write_text(run.path / "README.md", _model_card(*title, sections, folder, plot=plot))
@@ -59,6 +65,8 @@ def write_report(run, figures, metric="accuracy", epoch="best", facts=None):
     write_text(run.path / "report.html", _report_page(*page, run.metrics(), metric))
     if run.best.exists():  # which has no plot, and may be shared alone
         write_text(run.best / "README.md", _model_card(*title, sections, folder, plot=False))
+    if any("baseline_" in key for key in figures):
+        logging.info("%s", BASELINE)
     for key, value in figures.items():
         logging.info("%s: %s", key, _text(value))
         if key.endswith("only_answer"):
@@ -67,8 +75,9 @@ def write_report(run, figures, metric="accuracy", epoch="best", facts=None):
                 "All of %s gets one answer, %s, though the right ones differ.", split, _text(value)
             )
     logging.info(
-        "The %s epoch's weights are in %s, the model card is %s/README.md.",
+        "The weights of the %s epoch%s are in %s, the model card is %s/README.md.",
         epoch,
+        f" ({facts.kept})" if facts.kept else "",
         run.best,
         run.path,
     )
