@@ -38,18 +38,15 @@ def make_static_embedder(teacher, tokenizer, settings=None, texts=None):
         teacher: from `tfnlp.checkpoints.load_model`, without a head.
         tokenizer: the teacher's, and the new model's.
         settings: `StaticSettings`; its defaults where None.
-        texts: to count tokens in, for the weights "sif"; None for others.
+        texts: to count tokens in, for the weights "sif"; or None.
 
     Raises:
         InputError: for more dimensions than the teacher or the vocabulary has, or weights "sif"
             without texts.
     """
     settings = settings or StaticSettings()
-    if (texts is None) == (settings.weights == "sif"):
-        raise InputError(
-            f"weights={settings.weights} and texts do not fit: sif needs texts, to count tokens "
-            "in, and the others use none."
-        )
+    if settings.weights == "sif" and not texts:
+        raise InputError("weights=sif counts tokens in texts; give `text`.")
     size, width = tokenizer.vocabulary_size, teacher.output["sequence_output"].shape[-1]
     if settings.dims > min(size, width):
         raise InputError(
@@ -102,8 +99,8 @@ def reduce(vectors, dims):
 def token_weights(tokenizer, settings, texts=None):
     """Return the weight of each token, (V,); 0 of special tokens and of the unknown one.
 
-    Arora et al. 2017, algorithm 1: a / (a + p) for a token of the probability p. By Zipf's law that
-    of the i-th token, from 0, is proportional to 1 / (i + 2), as model2vec has it.
+    Arora et al. 2017, algorithm 1: a / (a + p) for a token of the probability p. By Zipf's law
+    that of the i-th token, from 0, is proportional to 1 / (i + 2), as model2vec has it.
     """
     size = tokenizer.vocabulary_size
     if settings.weights == "none":

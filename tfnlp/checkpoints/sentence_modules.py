@@ -84,8 +84,6 @@ def read_vector_head(folder):
         InputError: for a module, or a setting of one, that makes another vector.
     """
     folder = find_folder(folder, FETCHED)
-    if not has_modules(folder):  # model2vec's
-        return VectorHead(normalize=bool(read_json(folder / "config.json").get("normalize")))
     encoder, *modules = read_modules(folder)
     kinds = [module.kind for module in modules]
     dense, pooling = kinds.count("Dense"), ["Pooling"] * (encoder.kind != STATIC)
@@ -112,7 +110,7 @@ def read_embedding_settings(folder):
             "tokenizer do it, by its own do_lower_case, and set it to false here."
         )
     longest = lengths.get("max_seq_length")
-    if not has_modules(folder) or read_modules(folder)[0].kind == STATIC:
+    if read_modules(folder)[0].kind == STATIC:
         longest = _read_if_there(folder / "config.json").get("max_length") or ANY_LENGTH
     settings = {
         "max_length": longest,
@@ -125,6 +123,9 @@ def read_embedding_settings(folder):
 def read_modules(folder):
     """Return the `Module`s of a folder, the encoder first."""
     path = pathlib.Path(folder) / MODULES
+    if not path.exists():  # of an early model2vec
+        normalize = read_json(path.with_name("config.json")).get("normalize")
+        return [Module(kind, path.parent) for kind in [STATIC] + ["Normalize"] * bool(normalize)]
     entries = read_json_data(path)
     if not isinstance(entries, list) or not all(map(_is_module, entries)):
         raise InputError(

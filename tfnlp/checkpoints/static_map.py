@@ -1,4 +1,4 @@
-"""Folder format of static vectors, as model2vec and sentence-transformers' StaticEmbedding read it.
+"""Folder format of static vectors, which model2vec and sentence-transformers read.
 
 Their folders without a config.json of tfnlp are read too, with a row for each token: model2vec's
 `mapping` has the row of each, and it leaves unknown tokens out.

@@ -99,8 +99,10 @@ class BagConfig(WordModelConfig):
 class StaticConfig(WordModelConfig):
     """The sizes of static vectors: a table of token vectors with a weight for each token.
 
-    Args: those of `WordModelConfig`.
+    Args: those of `WordModelConfig`, and
+        weighted: whether there are weights; else the table has them.
     """
 
     hidden_dim: int = 256
+    weighted: bool = True
     pooling: ClassVar[Pooling] = Pooling("mean", None)

@@ -90,6 +90,9 @@ def encode_static(config, inputs, options):
         The weighted vectors, a list of one (B, L, D), and no further outputs.
     """
     ids = inputs["token_ids"]
+    x = token_embedding(config)(ids)  # (B, L, D)
+    if not config.weighted:
+        return [x], {}
     weights = TextEmbedding(
         config.vocabulary_size,
         1,
@@ -99,7 +102,7 @@ def encode_static(config, inputs, options):
         trainable=False,
         name="token_weights",
     )
-    return [token_embedding(config)(ids) * weights(ids)], {}
+    return [x * weights(ids)], {}
 
 
 def _next(values):

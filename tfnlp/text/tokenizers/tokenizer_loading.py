@@ -22,13 +22,13 @@ from tfnlp.text.tokenizers.tokenizer_files import (
     read_family,
     read_settings,
 )
+from tfnlp.text.tokenizers.unframed import UnframedTokenizer
 from tfnlp.text.tokenizers.unigram import (
     BY_FILE,
     MODEL_FILES,
     UnigramTokenizer,
     train_unigram,
 )
-from tfnlp.text.tokenizers.unframed import UnframedTokenizer
 from tfnlp.text.tokenizers.wordpiece import WordPieceTokenizer, train_wordpiece
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json

@@ -1,0 +1,42 @@
+"""Static vectors are made, trained and exported as a user does it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from distill.runtime import TextEmbedder
+from tfnlp.checkpoints import save_model
+from tfnlp.models import build_model
+from tfnlp.pipelines import load_runner
+
+PAIRS = [("a fine film", "the good film"), ("the the a", "a the a"), ("film", "fine good")]
+
+
+def test_vectors_of_a_teacher_learn_and_become_a_file(run, one_layer, tokenizer, tmp_path):
+    save_model(build_model(one_layer), tmp_path / "teacher", None, tokenizer)
+    rows = ["text\tother", *("\t".join(pair) for pair in PAIRS)]
+    (tmp_path / "pairs.tsv").write_text("\n".join(rows))
+    made = [f"--teacher_dir={tmp_path / 'teacher'}", f"--output_dir={tmp_path / 'static'}"]
+    text = [f"--text={tmp_path / 'pairs.tsv'}", "--text_column=text"]
+    done = run("make_static_vectors", *made, *text, status=2)
+    assert "--text" in done.stderr
+    run("make_static_vectors", *made, *text, "--weights=sif", "--keep_tokens=70", "--dims=8")
+    pairs = [f"--{name}={tmp_path / 'pairs.tsv'}" for name in ("train", "dev")]
+    pairs += ["--text_columns=text,other", "--epochs=60", "--learning_rate=2e-2"]
+    folders = [f"--model_dir={tmp_path / 'static'}", f"--output_dir={tmp_path / 'run'}"]
+    run("finetune_embedder", *pairs, *folders)
+    figures = json.loads((tmp_path / "run/figures.json").read_text())
+    assert figures["dev_ndcg_10"] == pytest.approx(1)
+    best = tmp_path / "run/best"
+    run(
+        "export_tflite",
+        f"--model_dir={best}",
+        f"--output_dir={tmp_path}",
+        "--quantization=float32",
+    )
+    texts = [text for pair in PAIRS for text in pair] + ["film " * 600]
+    expected = load_runner(best).embed(texts)
+    np.testing.assert_allclose(
+        TextEmbedder(tmp_path / "model.tflite").embed(texts), expected, atol=1e-5
+    )
