@@ -3,32 +3,16 @@
 Tulkens & van Dongen 2024, 'Model2Vec', as its version 0.10 makes them.
 """
 
-import dataclasses
-
 import numpy as np
 
+from distill.learning.static_settings import StaticSettings
 from tfnlp.configs import StaticConfig, VectorHead
 from tfnlp.models import build_model, with_vectors
 from tfnlp.text import Encoding, Encodings, LengthBatches
 from tfnlp.training.run.inference import predictor
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.settings import Settings, setting
 
 BATCH_SIZE = 256
-
-
-@dataclasses.dataclass(frozen=True)
-class StaticSettings(Settings):
-    """Settings of static vectors, described by the help of their fields."""
-
-    dims: int = setting(256, "Dimensions of the vectors, by PCA.", low=1)
-    weights: str = setting(
-        "zipf",
-        "Weight a / (a + p) of a token: by its share p of `texts` (sif), or by its rank in the "
-        "vocabulary, which begins with the commonest tokens (zipf); or 1 (none).",
-        choices=("zipf", "sif", "none"),
-    )
-    sif_coefficient: float = setting(1e-4, "The a of the weights.", above=0, below=1)
 
 
 def make_static_embedder(teacher, tokenizer, settings=None, texts=None):

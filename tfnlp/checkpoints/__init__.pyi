@@ -2,7 +2,6 @@
 
 from . import keras_hub_conversion as keras_hub_conversion
 from . import keras_hub_map as keras_hub_map
-from . import static_map as static_map
 from .averaging import average_folders as average_folders
 from .checkpoint_config import read_config as read_config
 from .checkpoint_config import read_head as read_head

@@ -5,6 +5,7 @@ from absl import logging
 from tfnlp import checkpoints
 from tfnlp.checkpoints import sentence_modules
 from tfnlp.checkpoints.checkpoint_map import MAPS, MULTI_LABEL, read_fields, stored_head
+from tfnlp.checkpoints.foreign_static import ForeignReader
 from tfnlp.checkpoints.tensors import INDEX, OTHER_FORMATS, no_weights
 from tfnlp.configs import MASKED_LMS
 from tfnlp.text.tokenizers.keras_hub_tokenizer import ASSETS, is_preset_file
@@ -109,7 +110,7 @@ def read_family(folder):
     """Return the `CheckpointMap` and the config of a local folder."""
     path = folder / "config.json"
     if foreign_static(folder):
-        return MAPS["static"], checkpoints.static_map.ForeignReader(folder).config()
+        return MAPS["static"], ForeignReader(folder).config()
     if not path.exists() and any(any(folder.glob(pattern)) for pattern in OTHER_FORMATS):
         raise no_weights(folder)
     if is_preset_file(path):
