@@ -10,6 +10,7 @@ the static vectors' with the teacher's. On questions (SQuAD 1.1), the search of 
 paragraph among all. Each text by itself, on one thread. Needs `.[parity]`.
 """
 
+import functools
 import os
 import pathlib
 import tempfile
@@ -106,7 +107,8 @@ def print_peers(peers, static, file, texts):
     calls = {"int8 file": file.embed} | {name: peer.encode for name, peer in peers.items()}
     for count in (8, 32, 128):
         one = [" ".join((" ".join(texts)).split()[:count])]
-        times = medians({name: lambda f=f: f(one) for name, f in calls.items()}, 201)
+        timed = {name: functools.partial(call, one) for name, call in calls.items()}
+        times = medians(timed, 201)
         shown = ", ".join(f"{name} {1000 * x:.0f}" for name, x in times.items())
         print(f"{count} words, microseconds: {shown}")
 
