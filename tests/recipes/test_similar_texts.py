@@ -30,5 +30,8 @@ def test_notes_are_found_by_an_exported_file(run, one_layer, tokenizer, tmp_path
     first, hit, second, other = done.stdout.splitlines()
     assert (first, second) == ("a fine film", "good good")
     assert "one.txt" in hit and hit.endswith("a fine film") and "line 2" in other
-    done = run("similar_texts", *flags, status=2)
-    assert "--texts" in done.stderr
+
+
+def test_an_index_needs_texts_or_a_query(run, tmp_path):
+    flags = [f"--index_dir={tmp_path / 'index'}", f"--model={tmp_path / 'model.tflite'}"]
+    assert "--texts" in run("similar_texts", *flags, status=2).stderr
