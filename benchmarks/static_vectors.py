@@ -20,7 +20,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import numpy as np
 from absl import app, flags
 
-from benchmarks.sentence_vectors import medians
+from benchmarks.turns import medians
 from distill import export, runtime
 from tfnlp import checkpoints, pipelines, tasks, text
 from tfnlp.tasks.regression import correlations
