@@ -21,8 +21,10 @@ FACTS, GRAPH, TEXTS, VECTORS = "index.json", "index.usearch", "texts.jsonl", "ve
 OF_TEXTS = ("document", "passage")
 # Metric and type of usearch for each precision.
 NUMBERS = {"float32": ("cos", "f32"), "int8": ("cos", "i8"), "bits": ("hamming", "b1")}
-# Hits among bits for each that is asked for.
-CANDIDATES = 10
+# Texts of the graph that a search compares with at once: usearch's own 64 find 1.7 % fewer.
+EXPANSION = 128
+# Hits among bits that are scored again, for each that is asked for: 10 find 10 % fewer.
+CANDIDATES = 40
 # Least cosine of a text's vector with that in the index. A file of 8 bits has 0.99 with its model,
 # another model about 0.
 SAME_MODEL = 0.95
@@ -131,6 +133,7 @@ class TextIndex:
         with open(folder / TEXTS, encoding="utf-8") as file:
             self.texts = [json.loads(line) for line in file]
         self._graph = _usearch().restore(folder / GRAPH, view=True)
+        self._graph.expansion_search = EXPANSION
         self._vectors = None
         if self.facts["precision"] == "bits":
             shape = self.facts["count"], self.facts["dimensions"]
@@ -176,7 +179,7 @@ class TextIndex:
         if self._vectors is None:
             matches = self._graph.search(query, count)
             return matches.keys, 1 - matches.distances
-        found = self._graph.search(query, CANDIDATES * count).keys
+        found = self._graph.search(query, max(EXPANSION, CANDIDATES * count)).keys
         rows = self._vectors[found] / self.facts["scale"]  # (candidates, D)
         scores = rows @ vector / np.maximum(np.linalg.norm(rows, axis=1), 1e-12)
         best = np.argsort(-scores, kind="stable")[:count]
