@@ -14,7 +14,7 @@ PAIRS = [("a fine film", "the good film"), ("the the a", "a the a"), ("film", "f
 
 
 def test_vectors_of_a_teacher_learn_and_become_a_file(run, one_layer, tokenizer, tmp_path):
-    save_model(build_model(one_layer), tmp_path / "teacher", None, tokenizer)
+    save_model(build_model(one_layer, "embedder"), tmp_path / "teacher", None, tokenizer)
     rows = ["text\tother", *("\t".join(pair) for pair in PAIRS)]
     (tmp_path / "pairs.tsv").write_text("\n".join(rows))
     made = [f"--teacher_dir={tmp_path / 'teacher'}", f"--output_dir={tmp_path / 'static'}"]
@@ -26,6 +26,17 @@ def test_vectors_of_a_teacher_learn_and_become_a_file(run, one_layer, tokenizer,
     run("finetune_embedder", *pairs, *folders)
     figures = json.loads((tmp_path / "run/figures.json").read_text())
     assert figures["dev_ndcg_10"] == pytest.approx(1)
+    towards = [f"--teacher_dir={tmp_path / 'teacher'}", f"--student_dir={tmp_path / 'static'}"]
+    towards += [
+        f"--output_dir={tmp_path / 'distilled'}",
+        "--soft_label_weight=0",
+        "--max_length=48",
+    ]
+    pairs[0:1] = [pairs[0], "--train_columns=text,other"]
+    run("distill_embedder", *pairs, *towards)
+    lines = (tmp_path / "distilled/metrics.jsonl").read_text().splitlines()
+    losses = [json.loads(line)["similarity_loss"] for line in lines if "similarity_loss" in line]
+    assert losses[-1] < losses[0] / 2
     best = tmp_path / "run/best"
     run(
         "export_tflite",
