@@ -7,11 +7,11 @@ Texts of 5 tokens to the model's most, each by itself, on one thread. Needs `.[p
 
 import pathlib
 import tempfile
-import time
 
 import numpy as np
 from absl import app, flags
 
+from benchmarks.turns import medians
 from distill import export, runtime
 from tfnlp import checkpoints, pipelines, text
 
@@ -56,17 +56,6 @@ def main(_):
             times = medians(calls)
             columns = [f"{x:.6f}" for x in cosines] + [f"{x:.2f}" for x in times.values()]
             print(f"| {count} | " + " | ".join(columns) + " |")
-
-
-def medians(calls, repeats=21):
-    """Return {name: ms of a call, the median}; the calls take turns."""
-    times = {name: [] for name in calls}
-    for _ in range(repeats):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            call()
-            times[name].append(1000 * (time.perf_counter() - start))
-    return {name: float(np.median(values)) for name, values in times.items()}
 
 
 if __name__ == "__main__":

@@ -263,6 +263,14 @@ _FAMILIES = (
         {"bag": "tfnlp.checkpoints.word_model_map:BAG"},
         any_tokenizer=True,
     ),
+    # A folder of model2vec, which has no family in config.json, becomes one of these.
+    Family(
+        "static",
+        "tfnlp.configs:StaticConfig",
+        "tfnlp.models.word_models:encode_static",
+        {"static": "tfnlp.checkpoints.static_map:STATIC"},
+        any_tokenizer=True,
+    ),
     Family(
         "elmo",
         "tfnlp.configs:ElmoConfig",

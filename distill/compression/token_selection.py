@@ -2,6 +2,7 @@
 
 import collections
 import json
+import re
 import string
 
 import numpy as np
@@ -15,6 +16,8 @@ from tfnlp.utils.errors import InputError
 
 # Characters of any text, kept if the vocabulary has them.
 COMMON_CHARACTERS = string.ascii_letters + string.digits + string.punctuation
+# Spare tokens of BERT's vocabularies, which no text has.
+UNUSED = re.compile(r"\[unused\d+\]")
 # Share of a corpus' characters whose single-character tokens are kept before words. With 8,000
 # of 16,000 tokens for Korean reviews (NSMC), 0 leaves 1.0 % of the tokens unknown and changes
 # 51 % of the texts; 0.999 leaves 0.2 % and changes 59 %; all characters 0 and 67 %.
@@ -60,6 +63,7 @@ def tokens_to_keep(tokenizer, texts=None, keep_tokens=None, scripts=(), required
     # Vocabularies begin with their commonest tokens.
     others = _ids_of_scripts(tokenizer, tokens, scripts) if scripts else range(len(tokens))
     others = others if scripts or not texts else ()
+    others = [i for i in others if not UNUSED.fullmatch(tokens[i])]
     for i in (*first, *by_count, *characters, *others):
         new = _with_parts(i, parts) - kept
         if keep_tokens is None or len(kept) + len(new) <= keep_tokens:

@@ -10,10 +10,10 @@ from distill.compression.token_selection import bpe_merges, tokens_to_keep
 from tfnlp.models import RobertaConfig, check_vocabulary, config_of
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.text import ByteLevelBpeTokenizer, UnigramTokenizer, WordPieceTokenizer
-from tfnlp.text.tokenizers.tokenizer import Tokenizer
 from tfnlp.text.tokenizers.tokenizer_loading import tokenizer_statistics
 from tfnlp.utils.errors import InputError
 
+KINDS = (ByteLevelBpeTokenizer, UnigramTokenizer, WordPieceTokenizer)
 # Config fields that hold token ids.
 TOKEN_IDS = ("pad_token_id", "start_token_id", "end_token_id")
 
@@ -53,7 +53,7 @@ def prune_vocabularies(models, tokenizer, texts=None, keep_tokens=None, scripts=
 
     Returns the smaller models, and their tokenizer; arguments and errors as in `prune_vocabulary`.
     """
-    if not isinstance(tokenizer, Tokenizer):
+    if not isinstance(tokenizer, KINDS):
         raise InputError(
             f"The tokens of a {type(tokenizer).__name__} cannot be pruned; give a model whose "
             "tokenizer is WordPiece, byte-level BPE or a unigram model."

@@ -12,6 +12,7 @@ from distill.compression.file_quantization import converter_options, quantize_fi
 from distill.export.converter import convert
 from distill.export.head_training import head_endpoints
 from distill.export.length_signatures import DEFAULT, cut, signatures
+from tfnlp.checkpoints.sentence_modules import ANY_LENGTH
 from tfnlp.functional.local_attention import is_short
 from tfnlp.models import reads_choices, submodel
 from tfnlp.pipelines.keras_backend import file_outputs
@@ -38,7 +39,8 @@ def convert_text_model(model, kind, options, lengths, tokenize=None):
 
     def inputs_of(ids, mask, segment_ids):
         inputs = {"token_ids": ids, "padding_mask": mask, "segment_ids": segment_ids}
-        return cut(inputs, options.max_length) if ids.shape[1] is None else inputs
+        is_cut = ids.shape[1] is None and options.max_length < ANY_LENGTH
+        return cut(inputs, options.max_length) if is_cut else inputs
 
     def run(ids, mask, segment_ids):
         return file_outputs(kind, forward(inputs_of(ids, mask, segment_ids), training=False))
@@ -103,7 +105,11 @@ def _graph(model, names):
     For a chooser these lie between the merging and the splitting of its choices.
     """
     if not reads_choices(model):
-        return model.input, {name: model.output[name] for name in names}
+        outputs = {name: model.output[name] for name in names}
+        if "unit" in (layer.name for layer in model.layers):
+            # `file_outputs` does it, whose operator alone gives 0 for 0.
+            outputs["embedding"] = model.get_layer("unit").input
+        return model.input, outputs
     inputs = {key: model.get_layer(f"merge_{key}").output for key in model.input}
     return inputs, {"logits": model.get_layer("choices").input[0]}
 

@@ -56,7 +56,7 @@ class Export(FileOptions):
     Each of `fixed_lengths` adds a signature over the same weights, "run_32" for 32, with inputs
     (1, 32). With `fixed_only` the file has these alone, and the longest is "run", the maximum
     length. MediaPipe takes files with one signature. `max_length` is the model's positions, or
-    512, where None.
+    512, or any number for static vectors, where None.
 
     Args: those of `FileOptions`, and
         pooling: for a file that outputs text embeddings, whatever the head of the model; or None.

@@ -3,10 +3,12 @@
 import dataclasses
 import pathlib
 
+import numpy as np
 from absl import logging
 
 from distill.compression.calibration import calibrate, check_calibration, in_columns
 from distill.compression.file_quantization import check_quantization
+from distill.compression.rebuild import rebuild
 from distill.export.conversion import check_computes_in_float32, convert_text_model
 from distill.export.fidelity import compare, describe, float_reference, warn
 from distill.export.head_training import check_trainable_head
@@ -23,7 +25,8 @@ from distill.export.options import Export
 from distill.export.text_in_graph import check_text_input, text_input
 from distill.runtime import StringClassifier, load_runner
 from distill.runtime.associated_files import LABELS_FILE, SENTENCEPIECE_FILE
-from tfnlp.configs import VectorHead
+from tfnlp.checkpoints.sentence_modules import ANY_LENGTH
+from tfnlp.configs import VectorHead, family_name
 from tfnlp.models import check_vocabulary, num_classes, with_vectors
 from tfnlp.pipelines.pipeline import thresholds_of
 from tfnlp.quantization.fake_quantization import converting, in_float
@@ -88,6 +91,22 @@ def export_tflite(model, path, tokenizer, labels=None, options=None, task_settin
     return file.differences()
 
 
+def with_weights_in_table(model):
+    """Return static vectors whose table has the weights, so that their file looks up once."""
+    weights = np.asarray(model.get_layer("token_weights").token_table)
+
+    def multiply(weight, value):
+        return value * weights if weight.path == "embeddings/token_table" else value
+
+    return rebuild(model, dataclasses.replace(model.text_config, weighted=False), multiply)
+
+
+def longest_input(config):
+    """Return the most tokens that a file of a model's config may read."""
+    any_length = ANY_LENGTH if family_name(config) == "static" else 512
+    return config.max_length or any_length
+
+
 def kind_of_file(model):
     """Return the `Kind` of the file that a model is exported to.
 
@@ -119,7 +138,9 @@ class _TextFile:
         if options.pooling is not None:
             model = with_vectors(model, VectorHead((options.pooling,)))
         self.kind = kind_of_file(model)
-        positions = model.text_config.max_length or 512
+        if getattr(model.text_config, "weighted", False):
+            model = with_weights_in_table(model)
+        positions = longest_input(model.text_config)
         max_length = positions if options.max_length is None else options.max_length
         check_range(3, positions, max_length=max_length)
         self.lengths = check_lengths(options.fixed_lengths, options.fixed_only, max_length)

@@ -27,6 +27,8 @@ from .methods import METHODS as METHODS
 from .methods import make_terms as make_terms
 from .methods import similarity_terms as similarity_terms
 from .methods import soft_label_terms as soft_label_terms
+from .static_settings import StaticSettings as StaticSettings
+from .static_vectors import make_static_embedder as make_static_embedder
 from .student import make_student as make_student
 from .student import make_translator_student as make_translator_student
 from .teacher import Teacher as Teacher

@@ -2,6 +2,7 @@
 
 from .associated_files import read_files as read_files
 from .head_learner import HeadLearner as HeadLearner
+from .index_settings import IndexSettings as IndexSettings
 from .litert_backend import EndingChooser as EndingChooser
 from .litert_backend import LiteRtBackend as LiteRtBackend
 from .litert_backend import MultiLabelClassifier as MultiLabelClassifier
@@ -14,3 +15,6 @@ from .litert_backend import TokenTagger as TokenTagger
 from .litert_backend import load_runner as load_runner
 from .text_generation import TextGenerator as TextGenerator
 from .text_generation import Translator as Translator
+from .text_index import TextIndex as TextIndex
+from .text_index import recall as recall
+from .text_index import write_index as write_index

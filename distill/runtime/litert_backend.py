@@ -88,8 +88,10 @@ class LiteRtBackend:
 
     def run(self, encodings):
         """Return the outputs of each encoding, with a progress bar if there are many."""
-        few = len(encodings) < MANY
-        return [self.run_one(e) for e in progress_bar(encodings, unit="text", disable=few)]
+        many = len(encodings) >= MANY
+        return [
+            self.run_one(e) for e in (progress_bar(encodings, unit="text") if many else encodings)
+        ]
 
     def run_one(self, encoding):
         """Run one `tfnlp.text.Encoding`, and return {name: array without batch}.

@@ -121,7 +121,9 @@ def start_student(teacher, task, tokenizer, texts):
     """
     if FLAGS.student_dir:
         head, classes = task.kind.head, task.num_classes
-        student = checkpoints.load_model(FLAGS.student_dir, head, classes, **OUTPUTS)
+        attends = checkpoints.read_config(FLAGS.student_dir).attends
+        outputs = OUTPUTS if attends else {"hidden_states": True}
+        student = checkpoints.load_model(FLAGS.student_dir, head, classes, **outputs)
         loaded = text.load_tokenizer(FLAGS.student_dir)
         return student, loaded, None if loaded.to_json() == tokenizer.to_json() else tokenizer
     arguments = distillation_flags.student_arguments()

@@ -20,7 +20,9 @@ TERMS = {"deberta": 3, "deberta_v3": 3, "xlnet": 5, "transformer_xl": 4}
 def model_of(family, head="classifier", **more):
     """Return a random model with an own tokenizer."""
     tokenizer = tokenizer_of(family)
-    fields = {"hidden_dim": 16} | ({} if family in ("textcnn", "bag") else {"num_layers": 2})
+    fields = {"hidden_dim": 16} | (
+        {} if family in ("textcnn", "bag", "static") else {"num_layers": 2}
+    )
     if config_by_name(family).attends:
         fields |= {"num_heads": 2, "initializer_range": 0.3}
     fields |= {"vocabulary_size": tokenizer.vocabulary_size, **more}

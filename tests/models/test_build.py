@@ -20,7 +20,7 @@ KINDS = {
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_model_from_scratch_comes_back_from_its_folder_and_its_keras_file(family, tmp_path):
-    attends, layers = config_by_name(family).attends, family not in ("textcnn", "bag")
+    attends, layers = config_by_name(family).attends, family not in ("textcnn", "bag", "static")
     sizes = {"hidden_dim": 16} | ({"num_layers": 1} if layers else {})
     sizes |= {"num_heads": 2} if attends else {}
     kind = next((k for k, families in KINDS.items() if family in families), "wordpiece")

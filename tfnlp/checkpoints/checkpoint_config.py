@@ -5,9 +5,11 @@ from absl import logging
 from tfnlp import checkpoints
 from tfnlp.checkpoints import sentence_modules
 from tfnlp.checkpoints.checkpoint_map import MAPS, MULTI_LABEL, read_fields, stored_head
+from tfnlp.checkpoints.foreign_static import ForeignReader
 from tfnlp.checkpoints.tensors import INDEX, OTHER_FORMATS, no_weights
 from tfnlp.configs import MASKED_LMS
 from tfnlp.text.tokenizers.keras_hub_tokenizer import ASSETS, is_preset_file
+from tfnlp.text.tokenizers.tokenizer_files import foreign_static
 from tfnlp.utils.errors import InputError, unknown_name
 from tfnlp.utils.files import read_json
 from tfnlp.utils.hub import find_folder, is_hub_name
@@ -49,7 +51,7 @@ def read_labels(folder):
         folder: as in `load_model`.
     """
     path = find_checkpoint(folder) / "config.json"
-    id2label = read_json(path).get("id2label")
+    id2label = _read_fields(path).get("id2label")
     if not id2label:
         return None
     numbers = [str(i) for i in range(len(id2label))]
@@ -98,15 +100,17 @@ def read_head(folder):
             f"{folder / 'config.json'}: the model {architecture} is none of {', '.join(heads)}."
         )
     head = heads[architecture]
-    if head is None and sentence_modules.has_modules(folder):
+    if head is None and (sentence_modules.has_modules(folder) or foreign_static(folder)):
         return "embedder"
-    is_multi_label = read_json(folder / "config.json").get("problem_type") == MULTI_LABEL
+    is_multi_label = _read_fields(folder / "config.json").get("problem_type") == MULTI_LABEL
     return "multi_label_classifier" if head == "classifier" and is_multi_label else head
 
 
 def read_family(folder):
     """Return the `CheckpointMap` and the config of a local folder."""
     path = folder / "config.json"
+    if foreign_static(folder):
+        return MAPS["static"], ForeignReader(folder).config()
     if not path.exists() and any(any(folder.glob(pattern)) for pattern in OTHER_FORMATS):
         raise no_weights(folder)
     if is_preset_file(path):
@@ -128,8 +132,15 @@ def read_architecture(folder):
     path = folder / "config.json"
     if is_preset_file(path):
         return checkpoints.keras_hub_map.read_task(folder)
+    if foreign_static(path.parent):  # whose names are other classes
+        return None
     architectures = read_json(path).get("architectures")
     return architectures[0] if architectures else None
+
+
+def _read_fields(path):
+    """Return the fields of a config.json; none for static vectors of others, which may lack it."""
+    return {} if foreign_static(path.parent) else read_json(path)
 
 
 def may_have_head(folder, family, head):

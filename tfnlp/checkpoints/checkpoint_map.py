@@ -137,7 +137,7 @@ class Weight:
     def stored_shape(self, shape, config):
         """Return the shape of the stored tensor of a variable with the given shape."""
         if self.axes:
-            width, heads = config.hidden_dim, config.num_heads
+            width, heads = config.hidden_dim, getattr(config, "num_heads", 1)
             sizes = {"D": width, "N": heads, "H": width // heads, "V": shape[0], "1": 1}
             return tuple(sizes[axis] for axis in self.axes)
         shape = list(shape)[:: -1 if self.transpose else 1]

@@ -15,6 +15,7 @@ from tfnlp.checkpoints.checkpoint_config import (
     read_labels,
 )
 from tfnlp.checkpoints.checkpoint_map import MULTI_LABEL, map_of
+from tfnlp.checkpoints.foreign_static import ForeignReader
 from tfnlp.checkpoints.sentence_module_weights import assign_projections
 from tfnlp.checkpoints.sentence_modules import has_modules, read_vector_head
 from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, untouched, weight_names
@@ -28,6 +29,7 @@ from tfnlp.layers.core.initializers import no_fresh_weights
 from tfnlp.models import build_model
 from tfnlp.quantization.fake_quantization import set_ranges
 from tfnlp.text.tokenizers.keras_hub_tokenizer import is_preset_file
+from tfnlp.text.tokenizers.tokenizer_files import foreign_static
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
 from tfnlp.utils.hub import fetch_weights, fetch_whole, find_folder, is_hub_name, is_remote
@@ -69,7 +71,8 @@ def load_model(folder, head=None, num_classes=None, **options):
     stored_classes = _stored_classes(config, family, head, reader) if has_head else None
     if has_head and head in TEXT_CLASS_HEADS:
         _check_labels(folder, head, stored_classes)
-    vectors = read_vector_head(folder) if head == "embedder" and has_modules(folder) else None
+    stored = has_modules(folder) or foreign_static(folder)
+    vectors = read_vector_head(folder) if head == "embedder" and stored else None
     if vectors is not None and options.setdefault("vectors", vectors) != vectors:
         raise InputError(f"{folder} has other `vectors`, {vectors}; leave them out.")
     num_classes = num_classes or stored_classes
@@ -160,6 +163,8 @@ def _open_checkpoint(source):
     folder = find_checkpoint(source)
     # Before the weights, which may be large, are fetched.
     family, config = read_family(folder)
+    if foreign_static(folder):
+        return folder, family, config, ForeignReader(folder)
     if is_preset_file(folder / "config.json"):
         find_folder(source, ["*.weights.h5"])  # whole or in shards
         return folder, family, config, checkpoints.keras_hub_conversion.open_preset(folder)
@@ -206,7 +211,7 @@ def _stored_classes(config, family, head, reader):
 def _restore_ranges(model, folder, has_head):
     """Fake-quantise a model by the ranges in config.json; one with a new head stays in float."""
     path = folder / "config.json"
-    ranges = read_json(path).get("activation_ranges")
+    ranges = path.exists() and read_json(path).get("activation_ranges")
     if not ranges or not (has_head or model.head is None):
         return
     try:

@@ -9,9 +9,11 @@ from tfnlp.checkpoints.sentence_modules import (
     MODES,
     MODULES,
     PROMPTS,
+    STATIC,
     read_modules,
 )
 from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, write_tensors
+from tfnlp.configs import family_name
 from tfnlp.models import projections, vector_head
 from tfnlp.utils.files import write_json
 
@@ -35,8 +37,11 @@ def write_modules(model, folder, settings):
         settings: as of `read_embedding_settings`.
     """
     head = vector_head(model)
-    modules = {"": "Transformer", "1_Pooling": "Pooling"}
-    settings_of = {"1_Pooling": _pooling_settings(model, head)}
+    if is_static := family_name(model.text_config) == "static":
+        modules, settings_of = {"": STATIC}, {}
+    else:
+        modules = {"": "Transformer", "1_Pooling": "Pooling"}
+        settings_of = {"1_Pooling": _pooling_settings(model, head)}
     for layer, projection in zip(projections(model), head.projections, strict=True):
         place = f"{len(modules)}_Dense"
         modules[place] = "Dense"
@@ -49,8 +54,9 @@ def write_modules(model, folder, settings):
     for place, values in settings_of.items():
         (folder / place).mkdir(exist_ok=True)
         write_json(folder / place / "config.json", values)
-    lengths = {"max_seq_length": settings.get("max_length"), "do_lower_case": False}
-    write_json(folder / LENGTHS, lengths)
+    if not is_static:  # which reads texts of any length
+        lengths = {"max_seq_length": settings.get("max_length"), "do_lower_case": False}
+        write_json(folder / LENGTHS, lengths)
     prompts = {
         "prompts": settings.get("prompts", {}),
         "default_prompt_name": settings.get("default_prompt"),

@@ -17,7 +17,11 @@ MODULES = "modules.json"
 LENGTHS = "sentence_bert_config.json"
 PROMPTS = "config_sentence_transformers.json"
 # Files to fetch from the Hub.
-FETCHED = (MODULES, LENGTHS, PROMPTS, "*_Pooling/config.json", "*_Dense/*")
+FETCHED = (MODULES, LENGTHS, PROMPTS, "*_Pooling/config.json", "*_Dense/*", "*_StaticEmbedding/*")
+# The encoder of static vectors, which are a mean without a Pooling.
+STATIC = "StaticEmbedding"
+# Static vectors read texts of any length; model2vec too writes this number of tokens.
+ANY_LENGTH = 1_000_000
 # Their name of a pooling: ours. They join the vectors of several in this order.
 MODES = {
     "cls": "first",
@@ -80,17 +84,17 @@ def read_vector_head(folder):
         InputError: for a module, or a setting of one, that makes another vector.
     """
     folder = find_folder(folder, FETCHED)
-    _, *modules = read_modules(folder)
+    encoder, *modules = read_modules(folder)
     kinds = [module.kind for module in modules]
-    dense = kinds.count("Dense")
-    if kinds != ["Pooling"] + ["Dense"] * dense + ["Normalize"] * (kinds[-1:] == ["Normalize"]):
+    dense, pooling = kinds.count("Dense"), ["Pooling"] * (encoder.kind != STATIC)
+    if kinds != pooling + ["Dense"] * dense + ["Normalize"] * (kinds[-1:] == ["Normalize"]):
         raise InputError(
             f"{folder / MODULES} has the modules {', '.join(kinds) or 'none'} after the encoder; "
             "a vector is made by Pooling, then any Dense, then Normalize or not."
         )
-    pooling, *others = modules
-    layers = [_read_projection(module) for module in others if module.kind == "Dense"]
-    return VectorHead(_read_pooling(pooling), tuple(layers), kinds[-1] == "Normalize")
+    modes = _read_pooling(modules[0]) if pooling else ("mean",)
+    layers = [_read_projection(module) for module in modules if module.kind == "Dense"]
+    return VectorHead(modes, tuple(layers), kinds[-1:] == ["Normalize"])
 
 
 def read_embedding_settings(folder):
@@ -105,8 +109,11 @@ def read_embedding_settings(folder):
             f"{folder / LENGTHS}: do_lower_case=true changes texts before the tokenizer; let the "
             "tokenizer do it, by its own do_lower_case, and set it to false here."
         )
+    longest = lengths.get("max_seq_length")
+    if read_modules(folder)[0].kind == STATIC:
+        longest = _read_if_there(folder / "config.json").get("max_length") or ANY_LENGTH
     settings = {
-        "max_length": lengths.get("max_seq_length"),
+        "max_length": longest,
         "prompts": prompts.get("prompts"),
         "default_prompt": prompts.get("default_prompt_name"),
     }
@@ -116,6 +123,9 @@ def read_embedding_settings(folder):
 def read_modules(folder):
     """Return the `Module`s of a folder, the encoder first."""
     path = pathlib.Path(folder) / MODULES
+    if not path.exists():  # of an early model2vec
+        normalize = read_json(path.with_name("config.json")).get("normalize")
+        return [Module(kind, path.parent) for kind in [STATIC] + ["Normalize"] * bool(normalize)]
     entries = read_json_data(path)
     if not isinstance(entries, list) or not all(map(_is_module, entries)):
         raise InputError(
@@ -124,10 +134,11 @@ def read_modules(folder):
     modules = [
         Module(entry["type"].rsplit(".", 1)[-1], path.parent / entry["path"]) for entry in entries
     ]
-    if not modules or modules[0].kind != "Transformer" or modules[0].folder != path.parent:
+    encoders = [module for module in modules[:1] if module.kind in ("Transformer", STATIC)]
+    if not encoders or (encoders[0].kind != STATIC and encoders[0].folder != path.parent):
         raise InputError(
-            f"{path} does not begin with a Transformer in the folder itself; give one that does, "
-            "as sentence-transformers has saved them since its version 2."
+            f"{path} does not begin with a Transformer in the folder itself, or a {STATIC}; give "
+            "one that does, as sentence-transformers has saved them since its version 2."
         )
     return modules
 

@@ -39,5 +39,6 @@ from .vector_head import Projection as Projection
 from .vector_head import VectorHead as VectorHead
 from .word_model_config import CHANNELS as CHANNELS
 from .word_model_config import BagConfig as BagConfig
+from .word_model_config import StaticConfig as StaticConfig
 from .word_model_config import TextCnnConfig as TextCnnConfig
 from .xlnet_config import XLNetConfig as XLNetConfig

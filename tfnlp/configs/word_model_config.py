@@ -1,4 +1,4 @@
-"""Configs of the models that pool word vectors without recurrence or attention: CNNs and bags."""
+"""Configs of models that pool token vectors without recurrence or attention."""
 
 import dataclasses
 from typing import ClassVar
@@ -15,7 +15,7 @@ MAX_IDS = 2**31 // HASH_FACTOR - 1
 
 @dataclasses.dataclass(frozen=True)
 class WordModelConfig(Settings, BaseConfig):
-    """Fields of both; each child has further ones.
+    """Fields of all; a child may have further ones.
 
     Args:
         vocabulary_size: V, the number of tokens.
@@ -93,3 +93,16 @@ class BagConfig(WordModelConfig):
                 f"vocabulary_size={self.vocabulary_size} must be at most {MAX_IDS} with "
                 f"word_ngrams={self.word_ngrams}, whose hash has 32 bits."
             )
+
+
+@dataclasses.dataclass(frozen=True)
+class StaticConfig(WordModelConfig):
+    """The sizes of static vectors: a table of token vectors with a weight for each token.
+
+    Args: those of `WordModelConfig`, and
+        weighted: whether there are weights; else the table has them.
+    """
+
+    hidden_dim: int = 256
+    weighted: bool = True
+    pooling: ClassVar[Pooling] = Pooling("mean", None)

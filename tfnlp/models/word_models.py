@@ -1,9 +1,10 @@
-"""Models that pool word vectors: convolutional networks and bags."""
+"""Models that pool token vectors: convolutional networks, bags and static vectors."""
 
 import keras
 from keras import ops
 
 from tfnlp.configs.word_model_config import HASH_FACTOR
+from tfnlp.layers import TextEmbedding
 from tfnlp.models.shared_parts import token_embedding
 
 
@@ -72,6 +73,36 @@ def encode_bag(config, inputs, options):
         total = total + ops.sum(table(hashes) * mask, axis=1)
         count = count + ops.sum(mask, axis=1)
     return [x], {"pooled_output": total / ops.maximum(count, 1)}
+
+
+def encode_static(config, inputs, options):
+    """Compute the vector of each token times its weight, of which a text has the mean.
+
+    Arora et al. 2017, algorithm 1, line 2. The weights do not train; those of tokens that say
+    nothing, such as [CLS], are 0.
+
+    Args:
+        config: a `StaticConfig`.
+        inputs: `token_ids`, `segment_ids` and `padding_mask`, each (B, L).
+        options: a `BuildOptions`.
+
+    Returns:
+        The weighted vectors, a list of one (B, L, D), and no further outputs.
+    """
+    ids = inputs["token_ids"]
+    x = token_embedding(config)(ids)  # (B, L, D)
+    if not config.weighted:
+        return [x], {}
+    weights = TextEmbedding(
+        config.vocabulary_size,
+        1,
+        num_segments=0,
+        use_norm=False,
+        embeddings_initializer="ones",
+        trainable=False,
+        name="token_weights",
+    )
+    return [x * weights(ids)], {}
 
 
 def _next(values):

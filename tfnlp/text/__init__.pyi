@@ -8,6 +8,7 @@ from .reading.folds import split_fold as split_fold
 from .reading.label_sets import LabelColumns as LabelColumns
 from .reading.label_sets import read_label_sets as read_label_sets
 from .reading.lines import decoded_lines as decoded_lines
+from .reading.located_texts import read_located_texts as read_located_texts
 from .reading.readers import Examples as Examples
 from .reading.readers import check_label_names as check_label_names
 from .reading.readers import check_positive_label as check_positive_label

@@ -24,6 +24,8 @@ def config_of(name, tokenizer):
         own = {"num_layers": 1, "hidden_dim": 16, "initializer_range": 0.2}
         own |= {"cell": name, "bidirectional": name != "gru"}
         return RecurrentConfig(tokenizer.vocabulary_size, **own)
+    if name == "static":
+        return FAMILIES[name](tokenizer.vocabulary_size, hidden_dim=16)
     if name in ("textcnn", "bag"):
         own = {"channels": "multichannel"} if name == "textcnn" else {"word_ngrams": 3}
         return FAMILIES[name](tokenizer.vocabulary_size, hidden_dim=16, **own)

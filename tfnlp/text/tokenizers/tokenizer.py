@@ -416,8 +416,11 @@ class Tokenizer:
                     engine.enable_truncation(max_length, **truncation)
                 return encode(batch, **options)
 
-        few = count < LARGE
-        with progress_bar(total=count, desc="tokenizing", unit="text", disable=few) as bar:
+        if count < LARGE:  # even a hidden bar takes longer than a short text
+            for batch in text_batches(inputs):
+                yield from run(batch)
+            return
+        with progress_bar(total=count, desc="tokenizing", unit="text") as bar:
             for batch in text_batches(inputs):
                 yield from run(batch)
                 bar.update(len(batch))

@@ -4,6 +4,7 @@ import pathlib
 
 from tfnlp.families import MODEL_TYPES
 from tfnlp.text.reading.lines import check_file
+from tfnlp.text.reading.readers import read_json_data
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import as_json, atomic_replace, read_json, write_text
 
@@ -23,6 +24,23 @@ def read_family(folder):
     """Return the family in the folder's config.json, or None without that file."""
     path = pathlib.Path(folder) / "config.json"
     return read_json(path).get("model_type") if path.exists() else None
+
+
+def foreign_static(folder):
+    """Return where the files of static vectors of model2vec or sentence-transformers lie.
+
+    That is the folder of the module StaticEmbedding, or the given one; None for other models, and
+    for static vectors with a config.json of tfnlp.
+    """
+    folder, family = pathlib.Path(folder), read_family(folder)
+    if family == "static":
+        return None
+    path = folder / "modules.json"
+    entries = read_json_data(path) if path.exists() else None
+    first = entries[0] if isinstance(entries, list) and entries else {}
+    if isinstance(first, dict) and str(first.get("type")).endswith(".StaticEmbedding"):
+        return folder / str(first.get("path"))
+    return folder if family == "model2vec" else None
 
 
 def read_settings(folder):

@@ -18,9 +18,11 @@ from tfnlp.text.tokenizers.tokenizer_files import (
     FILES,
     check_tokenizer_family,
     engine_kind,
+    foreign_static,
     read_family,
     read_settings,
 )
+from tfnlp.text.tokenizers.unframed import UnframedTokenizer
 from tfnlp.text.tokenizers.unigram import (
     BY_FILE,
     MODEL_FILES,
@@ -59,7 +61,7 @@ PROBES = (
     *("  two  spaces\tand\na line ", "``quoted'' ½ ﬁ İ 😀 \u00a0\u200b\x07", "www.x_y.com/#@$ ÀÉ"),
 )
 # The files to download for a model on the Hub.
-FETCHED = ("config.json", *FILES, f"{ASSETS}/*")
+FETCHED = ("config.json", "modules.json", "*_StaticEmbedding/*", *FILES, f"{ASSETS}/*")
 
 
 def load_tokenizer(folder):
@@ -85,7 +87,11 @@ def load_tokenizer(folder):
     folder = find_folder(folder, FETCHED)
     if is_preset(folder):
         return read_preset_tokenizer(folder)
+    if static := foreign_static(folder):
+        return UnframedTokenizer.from_folder(static)
     name, model_family = _tokenizer_class(folder), read_family(folder)
+    if name in BY_FILE and model_family == "static":
+        return UnframedTokenizer.from_folder(folder)
     if model_family == "knowledge_bert":
         raise InputError(
             f"{folder}: the model reads entities beside the tokens, which only fine-tuning, "

@@ -1,0 +1,237 @@
+"""Index of texts by the meaning of their vectors, on disk: written, and searched.
+
+A folder has `index.usearch`, a graph of the vectors (Malkov & Yashunin 2018, 'HNSW') that usearch
+reads in many languages; `texts.jsonl`, the text of each number; `index.json`, what is in it; and
+of bits `vectors.i8`. docs/search.md has the format. Needs neither TensorFlow nor Keras.
+"""
+
+import dataclasses
+import json
+import pathlib
+
+import numpy as np
+from absl import logging
+
+from distill.runtime.index_settings import IndexSettings
+from tfnlp.utils.errors import InputError, needs_packages
+from tfnlp.utils.files import atomic_replace, read_json, write_json, write_text
+
+FACTS, GRAPH, TEXTS, VECTORS = "index.json", "index.usearch", "texts.jsonl", "vectors.i8"
+# Names of prompts that indexed texts begin with, the first that a model has.
+OF_TEXTS = ("document", "passage")
+# Metric and type of usearch for each precision.
+NUMBERS = {"float32": ("cos", "f32"), "int8": ("cos", "i8"), "bits": ("hamming", "b1")}
+# Texts of the graph that a search compares with at once: usearch's own 64 find 1.7 % fewer.
+EXPANSION = 128
+# Hits among bits that are scored again, for each that is asked for: 10 find 10 % fewer.
+CANDIDATES = 40
+# Least cosine of a text's vector with that in the index. A file of 8 bits has 0.99 with its model,
+# another model about 0.
+SAME_MODEL = 0.95
+
+
+@dataclasses.dataclass(frozen=True)
+class Hit:
+    """Text that a search found.
+
+    Args:
+        text: of the index.
+        source: of the text, such as "notes.txt:3".
+        score: cosine of its vector with the query's.
+    """
+
+    text: str
+    source: str
+    score: float
+
+
+def write_index(folder, texts, embedder, settings=None):
+    """Write an index of texts.
+
+    Args:
+        folder: created if need be.
+        texts: (text, source) pairs.
+        embedder: a `tfnlp.pipelines.Embedder`, of a file or of a Keras model; texts begin with its
+            prompt "document" or "passage", if it has one.
+        settings: `IndexSettings`; its defaults where None.
+
+    Returns:
+        The vectors (texts, D) float32 that were rounded.
+
+    Raises:
+        InputError: without texts, for an empty text, for more dimensions than the vectors have,
+            if usearch is not installed, or a file cannot be written.
+    """
+    folder, settings = pathlib.Path(folder), settings or IndexSettings()
+    new_graph = _usearch()
+    vectors = _vectors(texts, embedder, settings.dims)
+    facts = {
+        "version": 1,
+        "precision": settings.precision,
+        "dimensions": vectors.shape[1],
+        "count": len(texts),
+        "scale": float(127 / np.abs(vectors).max()),
+        "first_vector": vectors[0].tolist(),
+    }
+    metric, dtype = NUMBERS[settings.precision]
+    graph = new_graph(ndim=vectors.shape[1], metric=metric, dtype=dtype)
+    # One thread adds them in order, so that the same texts give the same graph.
+    graph.add(np.arange(len(texts)), rounded(vectors, facts), threads=1)
+    with atomic_replace(folder / GRAPH) as temporary:
+        graph.save(temporary)
+    if settings.precision == "bits":
+        with atomic_replace(folder / VECTORS) as temporary:
+            _as_int8(vectors, facts["scale"]).tofile(temporary)
+    lines = (json.dumps({"text": t, "source": s}, ensure_ascii=False) + "\n" for t, s in texts)
+    write_text(folder / TEXTS, "".join(lines))
+    write_json(folder / FACTS, facts)  # last, so that a folder with it has all of them
+    return vectors
+
+
+def _vectors(texts, embedder, dims):
+    """Return the first `dims` entries of the vectors of (text, source) pairs, of length 1."""
+    for text, source in texts:
+        if not text.strip():
+            raise InputError(f"{source} is an empty text; write one, or leave it out.")
+    if not texts:
+        raise InputError("There is no text to index; give some.")
+    strings, most = [text for text, _ in texts], embedder.max_length
+    cut = np.count_nonzero(embedder.tokenizer.encode(strings, max_length=most).truncated)
+    if cut:
+        logging.warning(
+            "%d of %d texts have more than the model's %d tokens, and are found by their "
+            "beginning alone; split them.",
+            *(cut, len(texts), most),
+        )
+    vectors = embedder.embed(strings, prompt=_prompt(embedder, *OF_TEXTS))
+    width = vectors.shape[1]
+    if (dims or 0) > width:
+        raise InputError(
+            f"dims={dims} is above the {width} dimensions of the model's vectors; give fewer."
+        )
+    return _first(vectors, dims)
+
+
+class TextIndex:
+    """Index of `write_index`, read in place, with the model of its vectors.
+
+    Args:
+        folder: of the index.
+        embedder: as in `write_index`, such as a `distill.runtime.TextEmbedder`; its model may be
+            another form of the same, such as an exported file of a folder.
+
+    Raises:
+        InputError: if a file is missing, the index is of another model, or usearch is not
+            installed.
+    """
+
+    def __init__(self, folder, embedder):
+        self._folder = folder = pathlib.Path(folder)
+        if not (folder / FACTS).exists():
+            raise InputError(f"{folder} has no {FACTS}; give the folder of an index.")
+        self.facts, self.embedder = read_json(folder / FACTS), embedder
+        with open(folder / TEXTS, encoding="utf-8") as file:
+            self.texts = [json.loads(line) for line in file]
+        self._graph = _usearch().restore(folder / GRAPH, view=True)
+        self._graph.expansion_search = EXPANSION
+        self._vectors = None
+        if self.facts["precision"] == "bits":
+            shape = self.facts["count"], self.facts["dimensions"]
+            self._vectors = np.memmap(folder / VECTORS, "int8", "r", shape=shape)
+        texts = [self.texts[0]["text"]]
+        first = embedder.embed(texts, prompt=_prompt(embedder, *OF_TEXTS))
+        expected = np.array(self.facts["first_vector"], "float32")
+        if first.shape[1] < len(expected) or self._of(first)[0] @ expected < SAME_MODEL:
+            raise InputError(
+                f"{folder} is an index of another model's vectors; give that model, or index the "
+                "texts again."
+            )
+
+    @property
+    def megabytes(self):
+        """Size of the vectors on disk."""
+        paths = (self._folder / name for name in (GRAPH, VECTORS))
+        return sum(path.stat().st_size for path in paths if path.exists()) / 1e6
+
+    def search(self, query, count=10):
+        """Return the `Hit`s nearest to a text, the nearest first.
+
+        Raises:
+            InputError: for an empty query, and for one of more tokens than the model reads.
+        """
+        if not query.strip():
+            raise InputError("The query is empty; give a text to search for.")
+        (encoding,), most = self.embedder.tokenizer.encode([query]), self.embedder.max_length
+        if len(encoding.token_ids) > most:
+            raise InputError(
+                f"The query has {len(encoding.token_ids)} tokens, and the model reads {most}; "
+                "shorten it."
+            )
+        prompt = _prompt(self.embedder, "query")
+        vector = self._of(self.embedder.embed([query], prompt=prompt))[0]
+        numbers, scores = self.nearest(vector, count)
+        rows = ((self.texts[i], float(score)) for i, score in zip(numbers, scores, strict=True))
+        return [Hit(row["text"], row["source"], score) for row, score in rows]
+
+    def nearest(self, vector, count=10):
+        """Return the numbers and the scores of the texts nearest to a vector (D,) of length 1."""
+        query = rounded(vector[None], self.facts)[0]
+        if self._vectors is None:
+            matches = self._graph.search(query, count)
+            return matches.keys, 1 - matches.distances
+        found = self._graph.search(query, max(EXPANSION, CANDIDATES * count)).keys
+        rows = self._vectors[found] / self.facts["scale"]  # (candidates, D)
+        scores = rows @ vector / np.maximum(np.linalg.norm(rows, axis=1), 1e-12)
+        best = np.argsort(-scores, kind="stable")[:count]
+        return found[best], scores[best]
+
+    def _of(self, vectors):
+        return _first(vectors, self.facts["dimensions"])
+
+
+def recall(index, vectors, queries=None, count=10):
+    """Return the share of the exact nearest texts that an index finds, from 0 to 1.
+
+    Args:
+        index: a `TextIndex`.
+        vectors: (texts, D), of `write_index`.
+        queries: (n, D), of length 1; some 200 of `vectors` where None.
+        count: of the nearest texts.
+    """
+    if queries is None:
+        queries = vectors[:: -(-len(vectors) // 200)]
+    exact = np.argsort(-(queries @ vectors.T), axis=1, kind="stable")[:, :count]
+    found = (index.nearest(query, count)[0] for query in queries)
+    shares = [
+        len({*row} & {*near.tolist()}) / len(row)
+        for row, near in zip(exact.tolist(), found, strict=True)
+    ]
+    return float(np.mean(shares))
+
+
+def rounded(vectors, facts):
+    """Return vectors (n, D) in the numbers of an index: int8, or bits, 8 in a byte."""
+    if facts["precision"] == "int8":
+        return _as_int8(vectors, facts["scale"])
+    return np.packbits(vectors > 0, axis=1) if facts["precision"] == "bits" else vectors
+
+
+def _as_int8(vectors, scale):
+    return np.clip(np.round(vectors * scale), -127, 127).astype("int8")
+
+
+def _first(vectors, dims):
+    """Return the first entries of vectors, of length 1."""
+    vectors = vectors[:, :dims]
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+
+def _prompt(embedder, *names):
+    """Return the first of some prompts that a model has, or None."""
+    return next((name for name in names if name in embedder.settings.get("prompts", {})), None)
+
+
+def _usearch():
+    with needs_packages("An index of texts", "usearch"):
+        from usearch.index import Index
+    return Index

@@ -1,0 +1,80 @@
+"""Finds texts that mean what a query says, in an index on disk.
+
+    python -m recipes.similar_texts --model=runs/export/model.tflite --texts=notes.txt \\
+        --index_dir=runs/notes
+    python -m recipes.similar_texts --model=runs/export/model.tflite --index_dir=runs/notes \\
+        --query="where did I park the car"
+
+--texts are files, of a table or with a text on each line, or a folder of .txt and .md files, each
+a text. The model is an exported file of vectors, or a folder of sentence-transformers; the index
+of one is searched with the other too. Its vectors are for usearch, which has bindings for Kotlin
+and Swift.
+"""
+
+import pathlib
+
+from absl import flags, logging
+
+from distill import runtime
+from recipes.flags import dataclass_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import refuse_without
+from tfnlp import pipelines, text
+from tfnlp.tasks.kinds import EMBEDDER
+from tfnlp.utils.errors import InputError
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("model", None, "A .tflite file of vectors, or the folder of a model.")
+flags.DEFINE_string("index_dir", None, "Folder of the index.")
+flags.DEFINE_list(
+    "texts", None, "Files of texts, or folders of .txt and .md files, to write the index of."
+)
+flags.DEFINE_string("text_column", "text", "Column of the texts, in tables.")
+dataclass_flags.define(runtime.IndexSettings)
+flags.DEFINE_bool("overwrite", False, "Write over the index that is there.")
+flags.DEFINE_multi_string("query", [], "A text to search for.")
+flags.DEFINE_integer("count", 10, "Texts to find for each query.", 1)
+flags.mark_flags_as_required(["model", "index_dir"])
+
+
+def main():
+    folder = pathlib.Path(FLAGS.index_dir)
+    refuse_without(["precision", "dims", "text_column", "overwrite"], "texts")
+    refuse_without(["count"], "query")
+    if not (FLAGS.texts or FLAGS.query):
+        raise InputError("Give `texts` to index, `query` to search for, or both.")
+    texts = text.read_located_texts(FLAGS.texts or (), FLAGS.text_column)
+    if FLAGS.texts and any(folder.glob("index.*")) and not FLAGS.overwrite:
+        raise InputError(
+            f"{folder} has an index; give `overwrite` to replace it, or another folder."
+        )
+    embedder = load_embedder()
+    if FLAGS.texts:
+        settings = dataclass_flags.read(runtime.IndexSettings)
+        vectors = runtime.write_index(folder, texts, embedder, settings)
+    index = runtime.TextIndex(folder, embedder)
+    if FLAGS.texts:
+        logging.info(
+            "Wrote %d texts, vectors of %.2f MB; it finds %.1f %% of the 10 nearest texts.",
+            len(texts),
+            index.megabytes,
+            100 * runtime.recall(index, vectors),
+        )
+    for query in FLAGS.query:
+        print(query)
+        for hit in index.search(query, FLAGS.count):
+            print(f"  {hit.score:.4f}  {hit.source}  {' '.join(hit.text.split())}")
+
+
+def load_embedder():
+    """Return the pipeline of vectors of --model."""
+    if FLAGS.model.endswith(".tflite") or pathlib.Path(FLAGS.model).is_file():
+        return runtime.TextEmbedder(FLAGS.model)
+    entry_point.load_tensorflow()
+    if pipelines.read_kind(FLAGS.model) != EMBEDDER:
+        raise InputError(f"model={FLAGS.model} makes no vectors; give one of finetune_embedder.")
+    return pipelines.load_runner(FLAGS.model)
+
+
+if __name__ == "__main__":
+    entry_point.run(main)

@@ -1,0 +1,90 @@
+"""An index finds what exact search does, with the model and with its file."""
+
+import json
+
+import numpy as np
+import pytest
+
+from distill.export import Export, export_tflite
+from distill.runtime import IndexSettings, TextEmbedder, TextIndex, recall, write_index
+from tfnlp.models import build_model
+from tfnlp.pipelines.keras_backend import KerasBackend
+from tfnlp.pipelines.pipeline import Embedder
+from tfnlp.utils.errors import InputError
+
+pytest.importorskip("usearch")
+WORDS = ["a", "the", "fine", "good", "film"]
+TEXTS = [(f"{a} {b} {c}", f"notes, {a}{b}{c}") for a in WORDS for b in WORDS for c in WORDS]
+
+
+SETTINGS = {"max_length": 12, "prompts": {"query": "the "}}
+
+
+@pytest.fixture
+def model(one_layer):
+    return build_model(one_layer, "embedder")
+
+
+@pytest.fixture
+def embedder(model, tokenizer):
+    return Embedder(KerasBackend(model, tokenizer, None, SETTINGS))
+
+
+@pytest.mark.parametrize(("precision", "share"), [("float32", 1), ("int8", 0.95), ("bits", 0.9)])
+def test_an_index_finds_the_nearest_texts(precision, share, embedder, tmp_path):
+    vectors = write_index(tmp_path, TEXTS, embedder, IndexSettings(precision))
+    index = TextIndex(tmp_path, embedder)
+    assert recall(index, vectors) >= share
+    (query,) = embedder.embed(["good film"], prompt="query")
+    hits = index.search("good film", 3)
+    expected = vectors @ query
+    order = np.argsort(-expected, kind="stable")
+    assert hits[0].score == pytest.approx(expected[order[0]], abs=0.02)
+    if precision == "float32":
+        found = [(hit.text, hit.source) for hit in hits]
+        assert found == [TEXTS[i] for i in order[:3]]
+
+
+def test_recall_counts_the_nearest_by_hand():
+    class OneHit:
+        def nearest(self, vector, count):
+            return np.array([0, 9]), None
+
+    vectors = np.eye(4)
+    assert recall(OneHit(), vectors, vectors[:2] + 0.1 * vectors[2:], count=2) == 0.25
+
+
+def test_an_index_of_a_model_is_searched_with_its_file(embedder, model, tokenizer, tmp_path):
+    write_index(tmp_path, TEXTS, embedder, IndexSettings("float32", dims=20))
+    facts = json.loads((tmp_path / "index.json").read_text())
+    assert (facts["dimensions"], facts["count"], len(facts["first_vector"])) == (20, 125, 20)
+    options = Export("float32", max_length=12)
+    export_tflite(model, tmp_path / "m.tflite", tokenizer, options=options, task_settings=SETTINGS)
+    pair = embedder, TextEmbedder(tmp_path / "m.tflite")
+    ours, of_file = (TextIndex(tmp_path, x).search("fine film", 5) for x in pair)
+    assert [hit.text for hit in ours] == [hit.text for hit in of_file]
+
+
+def test_what_cannot_be_indexed_or_found_is_refused(embedder, one_layer, tokenizer, tmp_path):
+    for texts, dims, word in (
+        ([], None, "no text"),
+        ([("a", "x"), (" ", "notes.txt, line 2")], None, "line 2 is an empty"),
+        (TEXTS, 33, "dims=33"),
+    ):
+        with pytest.raises(InputError, match=word):
+            write_index(tmp_path, texts, embedder, IndexSettings(dims=dims))
+    with pytest.raises(InputError, match="give the folder of an index"):
+        TextIndex(tmp_path, embedder)
+    write_index(tmp_path, TEXTS, embedder)
+    index = TextIndex(tmp_path, embedder)
+    for query, word in (("", "empty"), ("film " * 30, "32 tokens")):
+        with pytest.raises(InputError, match=word):
+            index.search(query)
+    other = Embedder(KerasBackend(build_model(one_layer, "embedder"), tokenizer))
+    with pytest.raises(InputError, match="another model"):
+        TextIndex(tmp_path, other)
+
+
+def test_long_texts_are_counted(embedder, tmp_path, caplog):
+    write_index(tmp_path, [("film " * 30, "x"), ("a", "y")], embedder)
+    assert "1 of 2 texts" in caplog.text
