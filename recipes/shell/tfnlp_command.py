@@ -26,6 +26,7 @@ GROUPS = {
         "finetune_answerer",
         "finetune_chooser",
         "finetune_embedder",
+        "finetune_few_shot",
     ),
     "Distil it into a small one": (
         "distill_classifier",
