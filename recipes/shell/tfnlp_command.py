@@ -40,7 +40,7 @@ GROUPS = {
         "prune_vocabulary",
     ),
     "Put it on a phone": ("export_tflite", "benchmark_tflite", "frontier"),
-    "Use a model": ("predict", "extract_features", "look_at_attention", "pictures"),
+    "Use a model": ("predict", "rerank", "extract_features", "look_at_attention", "pictures"),
     "Learn from text without labels": (
         "train_tokenizer",
         "prepare_corpus",
