@@ -8,7 +8,7 @@ finetune_few_shot with the same, the same encoder fine-tuned as a classifier (20
 logistic regression of TF-IDF. --dev is looked at once, by the finished model. The last columns are
 the shares of its texts that an exported file gives the label of the Keras model. Numbers are means
 over the seeds (standard deviations). Scores are kept in --output_dir, so that the same command
-resumes. Needs `setfit>=1.2` beside `.[parity]`.
+resumes. Needs `.[parity]`.
 """
 
 import dataclasses
