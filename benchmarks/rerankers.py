@@ -7,7 +7,7 @@ The questions of --dev (SQuAD's format) look for their paragraphs among those of
 cross-encoder is --model_dir, fine-tuned on the first --questions of --train: whether a paragraph
 is the question's own or the best other one by BM25. Late interaction compares the tokens of
 --model_dir as it is; the paragraphs' vectors are computed beforehand. Both run as int8 files, on
-one thread. The training is kept in --output_dir. Needs `.[search]`.
+one thread, and are kept in --output_dir. Needs `.[search]`.
 """
 
 import dataclasses
@@ -96,8 +96,7 @@ def train_cross_encoder(questions, corpus, folder):
     """Fine-tune on the questions' own paragraphs and the best others by BM25, and export."""
     if (folder / "pairs_file/model.tflite").exists():
         return
-    few = FLAGS.questions
-    lines = []
+    few, lines = FLAGS.questions, []
     scores = bm25_scores(questions.questions[:few], corpus)
     for question, right, row in zip(questions.questions, questions.contexts, scores, strict=False):
         best = [corpus[i] for i in np.argsort(-row)[:2]]
@@ -119,11 +118,9 @@ def train_cross_encoder(questions, corpus, folder):
 
 
 def export(model, folder, *more):
-    lengths = f"--max_length={FLAGS.max_length}"
-    recipe(
-        *("export_tflite", f"--model_dir={model}", f"--output_dir={folder}", "--overwrite"),
-        *(lengths, *more),
-    )
+    if not (folder / "model.tflite").exists():
+        places = f"--model_dir={model}", f"--output_dir={folder}"
+        recipe("export_tflite", *places, f"--max_length={FLAGS.max_length}", *more)
 
 
 def recipe(name, *arguments):
