@@ -72,7 +72,8 @@ def load_model(folder, head=None, num_classes=None, **options):
         stored_classes = classes_of_vector or _stored_classes(config, family, head, reader)
     if has_head and head in TEXT_CLASS_HEADS:
         _check_labels(folder, head, stored_classes)
-    reads_vector = head == "embedder" or classes_of_vector or options.get("vectors")
+    reads_vector = head == "embedder" or classes_of_vector
+    reads_vector = reads_vector or (head in TEXT_CLASS_HEADS and options.get("vectors"))
     vectors = read_vector_head(folder) if reads_vector else None
     if vectors is not None and options.setdefault("vectors", vectors) != vectors:
         raise InputError(f"{folder} has other `vectors`, {vectors}; leave them out.")
