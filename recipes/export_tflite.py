@@ -36,7 +36,7 @@ model_flags.define_model_flag()
 flags.DEFINE_string("output_dir", None, "Folder to write model.tflite into.")
 flags.DEFINE_bool("overwrite", False, "Write over the files that are there.")
 names = ("quantization", "max_length", "fixed_only", "pooling", "tokenizer_in_graph")
-names += ("trainable_head",)
+names += ("trainable_head", "token_vectors")
 dataclass_flags.define(export.Export, *names, fixed_lengths=None)
 
 
@@ -92,7 +92,7 @@ flags.mark_flags_as_required(["output_dir"])
 # Files beside model.tflite.
 CARD, GOLDEN = "model_card.md", "golden.json"
 OF_READERS = ("labels", "fixed_only", "score_threshold", "tokenizer_in_graph")
-OF_READERS += ("check_text", "golden", "trainable_head")
+OF_READERS += ("check_text", "golden", "trainable_head", "token_vectors")
 # Heads that --pooling leaves in place: their checkpoints may lack the pooler of an encoder.
 POOLED_HEADS = (CLASSIFIER.head, TAGGER.head, ANSWERER.head, "masked_lm")
 

@@ -84,6 +84,9 @@ class Export(FileOptions):
         "Add signatures by which the last layer of a classifier learns on the device, also new "
         "labels (docs/mobile.md).",
     )
+    token_vectors: bool = setting(
+        False, "Return a vector of each token too, of an embedder, for late interaction."
+    )
     calibration_text: list | None = None
     check_inputs: Inputs | None = None
     score_threshold: float | None = setting(

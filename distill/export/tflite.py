@@ -31,7 +31,7 @@ from tfnlp.models import check_vocabulary, num_classes, with_vectors
 from tfnlp.pipelines.pipeline import thresholds_of
 from tfnlp.quantization.fake_quantization import converting, in_float
 from tfnlp.tasks.classifier_settings import Decision
-from tfnlp.tasks.kinds import CLASSIFIER, kind_of
+from tfnlp.tasks.kinds import CLASSIFIER, EMBEDDER, TOKEN_EMBEDDER, kind_of
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import atomic_replace
 
@@ -52,7 +52,8 @@ def export_tflite(model, path, tokenizer, labels=None, options=None, task_settin
     - regression, or a chooser, which runs each ending separately: `score`, (1, 1);
     - tagger: `probability`, (1, L, C);
     - answerer: `start_logits` and `end_logits`, (1, L);
-    - embedder, or with a pooling: `embedding`, (1, D), a vector of length 1.
+    - embedder, or with a pooling: `embedding`, (1, D), a vector of length 1; with `token_vectors`
+      `token_embeddings` (1, L, D) too.
 
     The file holds the tokenizer, the labels and the settings as TFLite metadata. Thus
     `distill.runtime` takes raw text, and so do MediaPipe's TextClassifier and TextEmbedder if they
@@ -138,6 +139,12 @@ class _TextFile:
         if options.pooling is not None:
             model = with_vectors(model, VectorHead((options.pooling,)))
         self.kind = kind_of_file(model)
+        if options.token_vectors:
+            if self.kind != EMBEDDER:
+                raise InputError(
+                    f"token_vectors=True needs an embedder, and the model is a {self.kind}."
+                )
+            self.kind = TOKEN_EMBEDDER
         if getattr(model.text_config, "weighted", False):
             model = with_weights_in_table(model)
         positions = longest_input(model.text_config)

@@ -11,6 +11,7 @@ from .litert_backend import SentenceScorer as SentenceScorer
 from .litert_backend import StringClassifier as StringClassifier
 from .litert_backend import TextClassifier as TextClassifier
 from .litert_backend import TextEmbedder as TextEmbedder
+from .litert_backend import TokenEmbedder as TokenEmbedder
 from .litert_backend import TokenTagger as TokenTagger
 from .litert_backend import load_runner as load_runner
 from .text_generation import TextGenerator as TextGenerator

@@ -157,6 +157,7 @@ QuestionAnswerer = functools.partial(load_runner, kind=kinds.ANSWERER)
 SentenceScorer = functools.partial(load_runner, kind=kinds.SCORER)
 EndingChooser = functools.partial(load_runner, kind=kinds.CHOOSER)
 TextEmbedder = functools.partial(load_runner, kind=kinds.EMBEDDER)
+TokenEmbedder = functools.partial(load_runner, kind=kinds.TOKEN_EMBEDDER)
 
 
 class _StringBackend(LiteRtBackend):

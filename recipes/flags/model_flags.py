@@ -9,7 +9,6 @@ import tfnlp
 from recipes.flags import dataclass_flags
 from recipes.shell.command_line import flag_text, group, refuse_beside
 from tfnlp import baselines, checkpoints, configs, knowledge, text, training
-from tfnlp.tasks.kinds import EMBEDDER
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -192,17 +191,19 @@ def make_model(task, texts):
 def _build_options():
     """Return the options of `build_model` that the flags have."""
     options = {"block_size": FLAGS.block_size}
-    if "pooling" in FLAGS and FLAGS.pooling:
-        options["vectors"] = configs.VectorHead(tuple(FLAGS.pooling))
-        if FLAGS.model_dir and checkpoints.read_head(FLAGS.model_dir) == EMBEDDER.head:
-            known = checkpoints.read_vector_head(FLAGS.model_dir)
-            if known.pooling != tuple(FLAGS.pooling):
-                raise InputError(
-                    f"pooling={flag_text(FLAGS.pooling)} is not the pooling of "
-                    f"model_dir={FLAGS.model_dir}, {','.join(known.pooling)}; leave it out."
-                )
-            options["vectors"] = known
-    return options
+    return options | ({"vectors": _vector_head()} if "pooling" in FLAGS else {})
+
+
+def _vector_head():
+    """Return the `VectorHead` of --model_dir, else that of --pooling or the default one."""
+    stored = FLAGS.model_dir and checkpoints.read_vector_head(FLAGS.model_dir)
+    if stored and FLAGS.pooling and stored.pooling != tuple(FLAGS.pooling):
+        raise InputError(
+            f"pooling={flag_text(FLAGS.pooling)} is not the pooling of "
+            f"model_dir={FLAGS.model_dir}, {','.join(stored.pooling)}; leave it out."
+        )
+    given = configs.VectorHead(tuple(FLAGS.pooling)) if FLAGS.pooling else configs.VectorHead()
+    return stored or given
 
 
 def start_embeddings(model, tokenizer, texts):

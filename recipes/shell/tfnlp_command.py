@@ -27,6 +27,7 @@ GROUPS = {
         "finetune_answerer",
         "finetune_chooser",
         "finetune_embedder",
+        "finetune_few_shot",
     ),
     "Distil it into a small one": (
         "distill_classifier",
@@ -44,6 +45,7 @@ GROUPS = {
     "Use a model": (
         "predict",
         "similar_texts",
+        "rerank",
         "extract_features",
         "look_at_attention",
         "pictures",

@@ -123,5 +123,53 @@ def test_a_head_of_another_task_starts_on_an_embedder(saved, minilm):
     assert read_task_settings(minilm) == {"max_length": 256}
 
 
+@pytest.fixture
+def classifier(one_layer, tokenizer, tmp_path):
+    keras.utils.set_random_seed(1)
+    model = build_model(one_layer, "classifier", 3, vectors=HEADS["dense"])
+    model.get_layer("classifier").bias.assign([0.1, 0.2, -0.3])
+    settings = {"max_length": 9}
+    save_model(model, tmp_path / "model", [*"abc"], tokenizer, settings)
+    return tmp_path / "model", model
+
+
+def test_a_classifier_of_vectors_is_read_back(classifier):
+    folder, model = classifier
+    assert read_head(folder) == "classifier" and read_task_settings(folder) == {"max_length": 9}
+    again = load_model(folder, "classifier")
+    assert vector_head(again) == vector_head(model) == HEADS["dense"]
+    assert [x.path for x in again.weights] == [x.path for x in model.weights]
+    for a, b in zip(again.weights, model.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+    embedder, runner = load_model(folder, "embedder"), load_runner(folder)
+    inputs = inputs_of(runner)
+    outputs = model(inputs)
+    np.testing.assert_array_equal(embedder(inputs)["embedding"], outputs["embedding"])
+    p = [[*answer.probabilities.values()] for answer in runner.classify(TEXTS)]
+    np.testing.assert_allclose(p, keras.ops.softmax(outputs["logits"]), atol=1e-6)
+
+
+def test_another_task_keeps_the_vector_and_starts_a_new_head(classifier):
+    folder, model = classifier
+    other = load_model(folder, "classifier", 2)
+    assert other.output["logits"].shape == (None, 2)
+    kernel = "projection_0"
+    np.testing.assert_array_equal(other.get_layer(kernel).kernel, model.get_layer(kernel).kernel)
+    pooled = load_model(folder, None)
+    assert "embedding" not in pooled.output
+
+
+def test_sentence_transformers_read_the_scores_of_a_classifier(classifier):
+    library = pytest.importorskip("sentence_transformers")
+    folder, model = classifier
+    theirs = library.SentenceTransformer(str(folder), device="cpu")
+    inputs = inputs_of(load_runner(folder))
+    features = theirs(theirs.preprocess(TEXTS))
+    np.testing.assert_allclose(features["scores"].detach(), model(inputs)["logits"], atol=2e-6)
+    np.testing.assert_allclose(
+        features["sentence_embedding"].detach(), model(inputs)["embedding"], atol=2e-6
+    )
+
+
 def test_every_pooling_has_a_name_and_a_function():
     assert {*MODES.values()} == {*POOLING_MODES} == {*POOLINGS} and FLAGS.keys() == MODES.keys()

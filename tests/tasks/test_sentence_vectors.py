@@ -5,13 +5,14 @@ import dataclasses
 import keras
 import numpy as np
 import pytest
+from sklearn.metrics import ndcg_score
 
 from tfnlp.functional.vector_losses import cosent_loss
 from tfnlp.functional.weighted_losses import entry_count
 from tfnlp.layers import fake_quantize
 from tfnlp.models import build_model, seed_variables
 from tfnlp.tasks import SentenceVectors, TextGroups, VectorSettings, read_text_groups
-from tfnlp.tasks.retrieval import bm25_scores, retrieval_scores
+from tfnlp.tasks.retrieval import bm25_scores, ndcg_10, retrieval_scores
 from tfnlp.text import LengthBatches
 from tfnlp.training import FineTuner
 from tfnlp.training.experiments.finetuning import warn_of_baseline
@@ -132,6 +133,15 @@ def test_scores_of_a_search():
     late = retrieval_scores(-np.tile(np.arange(12), (12, 1)), [*"abcdefghijkl"])
     assert late["recall_10"] == pytest.approx(10 / 12)
     assert late["mrr_10"] == pytest.approx(sum(1 / rank for rank in range(1, 11)) / 12)
+
+
+def test_gains_of_hits_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    for count in (3, 10, 25):
+        relevances = rng.integers(0, 3, count)
+        expected = ndcg_score([relevances], [-np.arange(count)], k=10)
+        assert ndcg_10(relevances) == pytest.approx(expected)
+    assert ndcg_10([0, 0, 1]) == pytest.approx(0.5) and ndcg_10([0, 0]) == 0
 
 
 def test_a_model_below_its_baseline_is_told_so(caplog):

@@ -101,7 +101,7 @@ def read_head(folder):
         )
     head = heads[architecture]
     if head is None and (sentence_modules.has_modules(folder) or foreign_static(folder)):
-        return "embedder"
+        head = "classifier" if sentence_modules.read_classes(folder) else "embedder"
     is_multi_label = _read_fields(folder / "config.json").get("problem_type") == MULTI_LABEL
     return "multi_label_classifier" if head == "classifier" and is_multi_label else head
 

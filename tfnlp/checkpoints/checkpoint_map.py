@@ -4,6 +4,7 @@ import collections.abc
 import dataclasses
 import re
 
+from tfnlp import models
 from tfnlp.families import MODEL_TYPES
 from tfnlp.utils.errors import InputError, unknown_name
 from tfnlp.utils.lazy_dictionary import LazyDictionary
@@ -220,7 +221,7 @@ class CheckpointMap:
 
     def weights(self, model):
         """Return {path: `Weight`} of a model's variables, without those that files lack."""
-        rows, weights = self.rows(model.text_config, model.head), {}
+        rows, weights = self.rows(model.text_config, encoder_head(model)), {}
         for variable in model.weights:
             if row := rows.get(NUMBER.sub("_{}", variable.path)):
                 name = row.name.format(*NUMBER.findall(variable.path))
@@ -235,6 +236,14 @@ def stored_head(head):
     embedder's encoder.
     """
     return {"multi_label_classifier": "classifier", "embedder": None}.get(head, head)
+
+
+def encoder_head(model):
+    """Return the head whose class and tensors stand beside the encoder's in a model's folder.
+
+    Modules have those of a head that reads the vector of a text.
+    """
+    return None if models.vector_head(model) else model.head
 
 
 def map_of(config):

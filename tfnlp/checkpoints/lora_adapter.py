@@ -20,7 +20,7 @@ from tfnlp.checkpoints.weight_assignment import (
     trains_beside_lora,
 )
 from tfnlp.layers.core.merged_weights import lora_layers
-from tfnlp.models import config_of, projections
+from tfnlp.models import config_of, projections, vector_head
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import make_folder, read_json, write_json
 from tfnlp.utils.hub import NAME
@@ -56,9 +56,10 @@ def write_adapter(model, folder, tensors):
     family = map_of(config_of(model))
     weights, of_head = family.weights(model), task_layers(model)
     layers = [x for x in lora_layers(model) if x.path.partition("/")[0] not in of_head]
+    if not layers:
+        return
     if reason := _reason_against(model, layers, weights):
         logging.warning("No adapter is written beside the merged model: %s.", reason)
-    if reason or not layers:
         return
     factors, rank = _stored_factors(layers, weights, family, model.head)
     head = {}  # {name: module} of the tensors that are stored whole
@@ -93,7 +94,7 @@ def write_adapter(model, folder, tensors):
 
 def _reason_against(model, layers, weights):
     """Return why an adapter cannot hold what trains, in words; None if it can."""
-    if projections(model):
+    if projections(model) or (vector_head(model) and model.head != "embedder"):
         return "it has no place for the dense layers on a text's vector"
     for layer in layers:
         kernel = isinstance(layer, keras.layers.Dense) and weights.get(layer._kernel.path)
@@ -101,7 +102,7 @@ def _reason_against(model, layers, weights):
             return f"{layer.path} is no linear layer in `transformers`"
     of_head = task_layers(model)
     for variable in model.trainable_weights:
-        if layers and not trains_beside_lora(variable, of_head):
+        if not trains_beside_lora(variable, of_head):
             return f"{variable.path} trains too; freeze it, as `tfnlp.training.add_lora` does"
     return None
 

@@ -16,8 +16,8 @@ from tfnlp.checkpoints.checkpoint_config import (
 )
 from tfnlp.checkpoints.checkpoint_map import MULTI_LABEL, map_of
 from tfnlp.checkpoints.foreign_static import ForeignReader
-from tfnlp.checkpoints.sentence_module_weights import assign_projections
-from tfnlp.checkpoints.sentence_modules import has_modules, read_vector_head
+from tfnlp.checkpoints.sentence_module_weights import assign_modules
+from tfnlp.checkpoints.sentence_modules import read_classes, read_vector_head
 from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, untouched, weight_names
 from tfnlp.checkpoints.weight_assignment import (
     HEAD_LAYERS,
@@ -68,11 +68,15 @@ def load_model(folder, head=None, num_classes=None, **options):
     has_head = may_have_head(folder, family, head)
     if head == "classifier" and num_classes and _is_multi_label(folder):
         has_head = False  # its logits are of labels that do not exclude each other
-    stored_classes = _stored_classes(config, family, head, reader) if has_head else None
+    classes_of_vector = read_classes(folder) if head in TEXT_CLASS_HEADS else None
+    stored_classes = None
+    if has_head:
+        stored_classes = classes_of_vector or _stored_classes(config, family, head, reader)
     if has_head and head in TEXT_CLASS_HEADS:
         _check_labels(folder, head, stored_classes)
-    stored = has_modules(folder) or foreign_static(folder)
-    vectors = read_vector_head(folder) if head == "embedder" and stored else None
+    reads_vector = head == "embedder" or classes_of_vector
+    reads_vector = reads_vector or (head in TEXT_CLASS_HEADS and options.get("vectors"))
+    vectors = read_vector_head(folder) if reads_vector else None
     if vectors is not None and options.setdefault("vectors", vectors) != vectors:
         raise InputError(f"{folder} has other `vectors`, {vectors}; leave them out.")
     num_classes = num_classes or stored_classes
@@ -96,7 +100,7 @@ def load_model(folder, head=None, num_classes=None, **options):
         has_head = False
     fresh = assign_weights(model, family, reader, has_head)
     if vectors is not None:
-        assign_projections(model, folder)
+        assign_modules(model, folder, has_head and bool(classes_of_vector))
     elif fresh:
         # Fine-tuning starts a new head on an encoder; a head that config.json names is missed.
         is_named = has_head and read_architecture(folder) == family.architecture(head)

@@ -7,6 +7,7 @@ import numpy as np
 
 from tfnlp.checkpoints.checkpoint_map import (
     MULTI_LABEL,
+    encoder_head,
     map_of,
     read_fields,
     stored_head,
@@ -19,7 +20,7 @@ from tfnlp.checkpoints.weight_assignment import as_stored
 from tfnlp.configs import CLASS_HEADS
 from tfnlp.layers import GradientDisentangledEmbedding
 from tfnlp.layers.core.merged_weights import merged_weights
-from tfnlp.models import config_of
+from tfnlp.models import config_of, vector_head
 from tfnlp.quantization.fake_quantization import get_ranges
 from tfnlp.text.tokenizers.special_tokens import end_token_id
 from tfnlp.text.tokenizers.tokenizer_files import check_tokenizer_family
@@ -52,8 +53,9 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, p
     fields = check_saves(model)
     config = config_of(model)
     family = map_of(config)
-    tensors = (pooler or {}) | _tensors(model, family) | family.constants(config, model.head)
-    fields["architectures"] = [family.architecture(model.head)]
+    head = encoder_head(model)
+    tensors = (pooler or {}) | _tensors(model, family) | family.constants(config, head)
+    fields["architectures"] = [family.architecture(head)]
     if model.head in CLASS_HEADS:
         fields |= _label_fields(model, labels)
     if model.head == "multi_label_classifier":
@@ -70,11 +72,11 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, p
     write_tensors(folder / WEIGHTS, tensors)
     write_adapter(model, folder / "adapter", tensors)
     write_json(folder / "config.json", fields)
-    if family.generation is not None and stored_head(model.head) is not None:
+    if family.generation is not None and stored_head(head) is not None:
         write_json(folder / "generation_config.json", family.generation(config))
     if tokenizer is not None:
         tokenizer.save(folder)
-    if model.head == "embedder":
+    if vector_head(model):
         write_modules(model, folder, task_settings or {})
 
 
@@ -90,7 +92,7 @@ def check_saves(model):
     """
     config = config_of(model)
     family = map_of(config)
-    if family.architecture(model.head) is None:
+    if family.architecture(encoder_head(model)) is None:
         raise InputError(
             f"`transformers` has no {family.model_type} with the head {model.head!r}, so it "
             "cannot be saved as its folder; save the model as a .keras file."
@@ -134,7 +136,7 @@ def _tensors(model, family):
     weights = family.weights(model).values()
     for weight in sorted(weights, key=lambda weight: weight.part or (0, 1)):
         value = as_stored(np.asarray(variables[weight.path]), weight, config)
-        prefix = family.prefix_of(weight, model.head)
+        prefix = family.prefix_of(weight, encoder_head(model))
         written_twice = weight.untied_name and not config.tie_embeddings
         for name in (weight.name, *([weight.untied_name] if written_twice else ())):
             parts[prefix + name, weight.part_axis].append(value)

@@ -1,5 +1,6 @@
 """Modules of an embedder, from and to a sentence-transformers folder."""
 
+import keras
 import numpy as np
 
 from tfnlp.checkpoints.sentence_modules import (
@@ -9,7 +10,9 @@ from tfnlp.checkpoints.sentence_modules import (
     MODES,
     MODULES,
     PROMPTS,
+    SCORES,
     STATIC,
+    is_classifier,
     read_modules,
 )
 from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, write_tensors
@@ -18,10 +21,23 @@ from tfnlp.models import projections, vector_head
 from tfnlp.utils.files import write_json
 
 
-def assign_projections(model, folder):
-    """Copy the weights of a local folder's Dense modules into an embedder's layers."""
-    modules = [module for module in read_modules(folder) if module.kind == "Dense"]
-    for layer, module in zip(projections(model), modules, strict=True):
+def assign_modules(model, folder, with_classifier):
+    """Copy the weights of a local folder's Dense modules into the layers on a model's vector.
+
+    Args:
+        model: an embedder, or a classifier of vectors.
+        folder: with the same modules.
+        with_classifier: whether the model has the classes of the folder.
+    """
+    layers = projections(model)
+    if with_classifier:
+        layers.append(model.get_layer("classifier"))
+    modules = [
+        module
+        for module in read_modules(folder)
+        if module.kind == "Dense" and (with_classifier or not is_classifier(module))
+    ]
+    for layer, module in zip(layers, modules, strict=True):
         reader = TensorReader(module.folder)
         layer.kernel.assign(reader.read("linear.weight").T)
         if layer.use_bias:
@@ -29,10 +45,10 @@ def assign_projections(model, folder):
 
 
 def write_modules(model, folder, settings):
-    """Write an embedder's modules beside its encoder, as sentence-transformers reads them.
+    """Write a text vector's modules beside the encoder, as sentence-transformers reads them.
 
     Args:
-        model: with the head "embedder".
+        model: an embedder, or a classifier of vectors.
         folder: of the encoder.
         settings: as of `read_embedding_settings`.
     """
@@ -42,15 +58,20 @@ def write_modules(model, folder, settings):
     else:
         modules = {"": "Transformer", "1_Pooling": "Pooling"}
         settings_of = {"1_Pooling": _pooling_settings(model, head)}
-    for layer, projection in zip(projections(model), head.projections, strict=True):
+
+    def add_dense(layer, **settings):
         place = f"{len(modules)}_Dense"
-        modules[place] = "Dense"
-        settings_of[place] = _dense_settings(layer, projection)
+        modules[place], settings_of[place] = "Dense", _dense_settings(layer) | settings
         (folder / place).mkdir(exist_ok=True)
         write_tensors(folder / place / WEIGHTS, _dense_tensors(layer))
+
+    for layer in projections(model):
+        add_dense(layer)
     if head.normalize:
         place = f"{len(modules)}_Normalize"
         modules[place], settings_of[place] = "Normalize", {}
+    if model.head != "embedder":
+        add_dense(model.get_layer("classifier"), module_output_name=SCORES)
     for place, values in settings_of.items():
         (folder / place).mkdir(exist_ok=True)
         write_json(folder / place / "config.json", values)
@@ -80,13 +101,13 @@ def _pooling_settings(model, head):
     return {"word_embedding_dimension": width, **pooling, "include_prompt": True}
 
 
-def _dense_settings(layer, projection):
+def _dense_settings(layer):
     names = {ours: name for name, ours in ACTIVATIONS.items()}
     return {
         "in_features": layer.kernel.shape[0],
-        "out_features": projection.units,
-        "bias": projection.use_bias,
-        "activation_function": names[projection.activation],
+        "out_features": layer.units,
+        "bias": layer.use_bias,
+        "activation_function": names[keras.activations.serialize(layer.activation)],
     }
 
 

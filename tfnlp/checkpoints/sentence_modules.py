@@ -9,6 +9,7 @@ import pathlib
 
 from tfnlp.configs import Projection, VectorHead
 from tfnlp.text.reading.readers import read_json_data
+from tfnlp.text.tokenizers.tokenizer_files import foreign_static
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
 from tfnlp.utils.hub import find_folder
@@ -40,6 +41,8 @@ FLAGS = {
     "weightedmean": "pooling_mode_weightedmean_tokens",
     "lasttoken": "pooling_mode_lasttoken",
 }
+# Output of a dense layer that is no vector: of the classes, as a `CrossEncoder` reads it.
+SCORES = "scores"
 # The class of torch of an activation: Keras' name.
 ACTIVATIONS = {
     "torch.nn.modules.activation.Tanh": "tanh",
@@ -80,11 +83,16 @@ def has_modules(folder):
 def read_vector_head(folder):
     """Return the `VectorHead` of a folder of sentence-transformers, or its name on the Hub.
 
+    It is None for a folder without modules.
+
     Raises:
         InputError: for a module, or a setting of one, that makes another vector.
     """
     folder = find_folder(folder, FETCHED)
+    if not (has_modules(folder) or foreign_static(folder)):
+        return None
     encoder, *modules = read_modules(folder)
+    modules = [module for module in modules if not is_classifier(module)]
     kinds = [module.kind for module in modules]
     dense, pooling = kinds.count("Dense"), ["Pooling"] * (encoder.kind != STATIC)
     if kinds != pooling + ["Dense"] * dense + ["Normalize"] * (kinds[-1:] == ["Normalize"]):
@@ -95,6 +103,23 @@ def read_vector_head(folder):
     modes = _read_pooling(modules[0]) if pooling else ("mean",)
     layers = [_read_projection(module) for module in modules if module.kind == "Dense"]
     return VectorHead(modes, tuple(layers), kinds[-1:] == ["Normalize"])
+
+
+def read_classes(folder):
+    """Return the number of classes of a local folder whose modules end in a classifier, or None.
+
+    Raises:
+        InputError: as `read_modules`.
+    """
+    modules = read_modules(folder) if has_modules(folder) else [None]
+    return modules[-1].settings()["out_features"] if is_classifier(modules[-1]) else None
+
+
+def is_classifier(module):
+    """Return whether a `Module` is a dense layer from the vector of a text to scores."""
+    if module is None or module.kind != "Dense":
+        return False
+    return module.settings().get("module_output_name") == SCORES
 
 
 def read_embedding_settings(folder):

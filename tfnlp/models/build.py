@@ -51,7 +51,8 @@ def build_model(
         hidden_states: also output the embeddings and every block's output.
         attention_scores: also output every block's scores before the softmax.
         vectors: the `tfnlp.configs.VectorHead` of an embedder; the mean of the states, of length
-            1, if not given.
+            1, if not given. Of a classifier, which reads such a vector in place of the family's
+            own and outputs it too; the latter if not given.
         block_size: tokens that attention looks at together, so that training on long inputs
             takes a fraction of the memory; all tokens if None. Results are the same but for
             rounding and the draws of attention dropout. It is no part of the config: a saved
@@ -71,7 +72,8 @@ def build_model(
         - "classifier", "multi_label_classifier": `logits` (B, C); "tagger": `logits` (B, L, C);
         - "answerer": `start_logits` and `end_logits` (B, L);
         - "chooser": `logits` (B, choices);
-        - "embedder": `embedding` (B, D) float32, the vector of each text;
+        - "embedder", and a classifier with `vectors`: `embedding` (B, D) float32, the vector of
+          each text;
         - "masked_lm", "causal_lm": `logits` (B, L, V); "permutation_lm": `logits` (B, P, V);
         - "bidirectional_lm": `forward_logits` and `backward_logits` (B, L, V);
         - "discriminator": `logits` (B, L);
@@ -143,7 +145,8 @@ def _encode(config, head, inputs, options, **shared):
     if config.reads_characters and head in CLASS_HEADS:
         states = [*states, models.elmo.read_states(config, texts, states)]
     outputs = {"sequence_output": states[-1], "hidden_states": states} | further
-    is_whole_text = head in (*TEXT_CLASS_HEADS, "chooser", "pretraining")
+    class_heads = () if options.vectors else TEXT_CLASS_HEADS
+    is_whole_text = head in (*class_heads, "chooser", "pretraining")
     if config.pooling.token and (is_whole_text or (head is None and config.pooling.pretrained)):
         outputs["pooled_output"] = pool(config, states[-1], texts["padding_mask"], head)
     return outputs | ({"memory": memory[0]} if "memory" in inputs else {})

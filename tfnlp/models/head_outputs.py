@@ -5,7 +5,7 @@ import dataclasses
 import keras
 
 from tfnlp import models
-from tfnlp.configs import BaseConfig
+from tfnlp.configs import BaseConfig, VectorHead
 from tfnlp.layers import SplitChoices
 from tfnlp.models import heads
 from tfnlp.models.shared_parts import BuildOptions
@@ -46,7 +46,10 @@ class Encoded:
 
 def _classes(text, num_classes):
     config = text.config
-    return {"logits": heads.classify(config, text.pooled, num_classes, config.head_dropout)}
+    if not text.options.vectors:
+        return {"logits": heads.classify(config, text.pooled, num_classes, config.head_dropout)}
+    vector = _vector(text, num_classes)
+    return {"logits": heads.classify_vector(config, vector["embedding"], num_classes)} | vector
 
 
 def _choices(text, num_classes):
@@ -66,7 +69,7 @@ def _places(text, num_classes):
 
 def _vector(text, num_classes):
     mask = text.inputs["padding_mask"]
-    return {"embedding": text_vector(text.options.vectors, text.states, mask)}
+    return {"embedding": text_vector(text.options.vectors or VectorHead(), text.states, mask)}
 
 
 def _replaced(text, num_classes):

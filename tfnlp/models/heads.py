@@ -84,6 +84,11 @@ def classify(config, pooled, num_classes, dropout):
     return _dense(config, num_classes, "classifier", kernel_constraint=constraint)(x)
 
 
+def classify_vector(config, vector, num_classes):
+    """Compute the logits, (B, C) float32, of the vectors of texts (B, D), by one dense layer."""
+    return _dense(config, num_classes, "classifier")(vector)
+
+
 def tag(config, x, num_classes):
     """Compute the logits of each token, (B, L, C) float32 (Devlin et al. 2019, section 5.3)."""
     x = predict(config, x)

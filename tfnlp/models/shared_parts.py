@@ -18,7 +18,7 @@ class BuildOptions:
     attention_scores: bool = False
     attention_projections: bool = False
     block_size: int | None = None
-    vectors: VectorHead = dataclasses.field(default_factory=VectorHead)
+    vectors: VectorHead | None = None
 
     @property
     def block_outputs(self):

@@ -46,10 +46,10 @@ def with_vectors(model, head):
 
 
 def vector_head(model):
-    """Return the `VectorHead` of an embedder, from its layers; that of a new one of others."""
-    if model.head != "embedder":
-        return VectorHead()
+    """Return the `VectorHead` of an embedder, or a classifier of vectors; None of others."""
     names = [layer.name for layer in model.layers]
+    if "sentence_pooling" not in names:
+        return None
     return VectorHead(
         model.get_layer("sentence_pooling").modes,
         tuple(

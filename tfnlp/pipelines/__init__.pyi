@@ -14,6 +14,7 @@ from .pipeline import MultiLabelClassifier as MultiLabelClassifier
 from .pipeline import Pipeline as Pipeline
 from .pipeline import Scorer as Scorer
 from .pipeline import Tagger as Tagger
+from .pipeline import TokenEmbedder as TokenEmbedder
 from .pipeline import pipeline_of as pipeline_of
 from .prediction_tables import check_table as check_table
 from .prediction_tables import input_table as input_table
@@ -25,3 +26,7 @@ from .predictions import print_predictions as print_predictions
 from .predictions import print_summary as print_summary
 from .predictions import summarise as summarise
 from .predictions import write_predictions as write_predictions
+from .reranking import cross_encoder as cross_encoder
+from .reranking import late_interaction as late_interaction
+from .reranking import rerank as rerank
+from .reranking import reranker as reranker

@@ -13,7 +13,14 @@ from tfnlp.functional.links import LINKS
 from tfnlp.knowledge import load_entity_tokenizer
 from tfnlp.models import check_vocabulary, num_classes, reads_choices
 from tfnlp.pipelines.pipeline import pipeline_of
-from tfnlp.tasks.kinds import EMBEDDER, TASK_HEADS, kind_of, kind_of_head, named_head
+from tfnlp.tasks.kinds import (
+    EMBEDDER,
+    TASK_HEADS,
+    TOKEN_EMBEDDER,
+    kind_of,
+    kind_of_head,
+    named_head,
+)
 from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.run.inference import predictor
 from tfnlp.utils.errors import InputError
@@ -34,14 +41,15 @@ class KerasBackend:
             the most tokens of an input, is by default the number of the model's positions, at
             most 512.
         batch_size: inputs in a batch; inputs of similar length share a batch.
+        kind: `TOKEN_EMBEDDER` for an embedder that gives the vectors of tokens too; else None.
 
     Raises:
         InputError: if the tokenizer is not the model's.
     """
 
-    def __init__(self, model, tokenizer, labels=None, settings=None, *, batch_size=32):
+    def __init__(self, model, tokenizer, labels=None, settings=None, *, batch_size=32, kind=None):
         check_vocabulary(tokenizer, model)
-        self.kind = kind_of(model)
+        self.kind = kind or kind_of(model)
         self.tokenizer = tokenizer
         self.labels = labels
         if labels is None and self.kind.labelled:
@@ -80,23 +88,32 @@ def file_outputs(kind, outputs):
         kind: the `tfnlp.tasks.kinds.Kind` of the model.
         outputs: {name: values (B, ...)}.
     """
-    if kind == EMBEDDER:  # also of a model whose vectors have other lengths
-        return {"embedding": tf.math.l2_normalize(outputs["embedding"], axis=-1)}
+    if kind in (EMBEDDER, TOKEN_EMBEDDER):  # also of a model whose vectors have other lengths
+        rows = zip(kind.outputs, (outputs[name] for name in kind.reads), strict=True)
+        return {name: tf.math.l2_normalize(value, axis=-1) for name, value in rows}
     if "probability" in kind.outputs:
         return {"probability": LINKS[kind.link].probability(outputs["logits"])}
     return dict(zip(kind.outputs, (outputs[name] for name in kind.reads), strict=True))
 
 
-def load_runner(folder, batch_size=32):
+def load_runner(folder, batch_size=32, tokens=False):
     """Return the `Pipeline` of a fine-tuned model in a folder, such as the `best` of a run.
+
+    Args:
+        folder: as in `load_model`.
+        batch_size: as in `KerasBackend`.
+        tokens: whether an embedder gives the vectors of tokens too, as a `TokenEmbedder`.
 
     Raises:
         InputError: as `load_model`, and if the model's head has no task.
     """
-    read_kind(folder)  # fails before the model is loaded
+    kind = read_kind(folder)  # fails before the model is loaded
     model = load_model(folder, read_head(folder))
     settings = read_labels(folder), read_task_settings(folder)
-    backend = KerasBackend(model, load_entity_tokenizer(folder), *settings, batch_size=batch_size)
+    options = {"batch_size": batch_size}
+    if tokens and kind == EMBEDDER:
+        options["kind"] = TOKEN_EMBEDDER
+    backend = KerasBackend(model, load_entity_tokenizer(folder), *settings, **options)
     return pipeline_of(backend)
 
 

@@ -27,6 +27,7 @@ from tfnlp.tasks.kinds import (
     MULTI_LABEL_CLASSIFIER,
     SCORER,
     TAGGER,
+    TOKEN_EMBEDDER,
 )
 from tfnlp.text.decoding.answers import best_answers
 from tfnlp.text.decoding.character_tags import best_characters
@@ -438,21 +439,46 @@ class Embedder(Pipeline):
         Raises:
             InputError: for an unknown prompt.
         """
+        encodings = self._encode(texts, pairs, prompt)
+        rows = [outputs["embedding"] for outputs in self.backend.run(encodings)]
+        return np.array(rows, "float32") if rows else np.zeros((0, 0), "float32")
+
+    def _encode(self, texts, pairs=None, prompt=None):
         prompt = self.settings.get("default_prompt") if prompt is None else prompt
         if prompt is not None:
             prompts = self.settings.get("prompts", {})
             if prompt not in prompts:
                 raise unknown_name("prompt", prompt, prompts)
             texts = [prompts[prompt] + text for text in as_texts(texts, "texts")]
-        encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
-        rows = [outputs["embedding"] for outputs in self.backend.run(encodings)]
-        return np.array(rows, "float32") if rows else np.zeros((0, 0), "float32")
+        return self.tokenizer.encode(texts, pairs, max_length=self.max_length)
 
     def predict(self, texts, second_texts=None):
         return self.embed(texts, second_texts)
 
 
+class TokenEmbedder(Embedder):
+    """Embeddings of texts and of their tokens; reads `token_embeddings`, (L, D), too."""
+
+    kind = TOKEN_EMBEDDER
+
+    def embed_tokens(self, texts, prompt=None):
+        """Return the vectors (L, D), each of length 1, of the tokens of each text.
+
+        [CLS] and [SEP], or what the tokenizer has in their place, are tokens too.
+
+        Args:
+            texts, prompt: as in `embed`.
+
+        Raises:
+            InputError: for an unknown prompt.
+        """
+        encodings = self._encode(texts, prompt=prompt)
+        rows = zip(encodings, self.backend.run(encodings), strict=True)
+        return [outputs["token_embeddings"][: len(x.token_ids)] for x, outputs in rows]
+
+
 _PIPELINES = (Classifier, MultiLabelClassifier, Tagger, Answerer, Scorer, Chooser, Embedder)
+_PIPELINES += (TokenEmbedder,)
 PIPELINES = {cls.kind.name: cls for cls in _PIPELINES}
 
 

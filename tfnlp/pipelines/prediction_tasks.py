@@ -562,6 +562,7 @@ class VectorPredictions(PredictionTask):
 
 TASKS = {task.kind.name: task for task in (*PredictionTask.__subclasses__(), LabelSetPredictions)}
 TASKS[kinds.STRING_CLASSIFIER.name] = LabelPredictions
+TASKS[kinds.TOKEN_EMBEDDER.name] = VectorPredictions
 
 
 def prediction_task(kind, labels=None, settings=None, positive_label=None, probabilities=False):

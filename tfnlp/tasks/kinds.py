@@ -127,6 +127,14 @@ EMBEDDER = Kind(
     pairs=False,
     in_mediapipe=True,
 )
+TOKEN_EMBEDDER = dataclasses.replace(
+    EMBEDDER,
+    name="token embedder",
+    runner="TokenEmbedder",
+    outputs=EMBEDDER.outputs | {"token_embeddings": "Each token as a vector of length 1."},
+    reads=("embedding", "sequence_output"),
+    in_mediapipe=False,
+)
 STRING_CLASSIFIER = dataclasses.replace(
     CLASSIFIER, name="string classifier", runner="StringClassifier", reads_ids=False
 )
@@ -135,8 +143,9 @@ TRANSLATOR = Kind("translator", "sequence_to_sequence", "softmax", "Translator",
 
 # Those that a model of texts is exported to, and a pipeline runs.
 TEXT_KINDS = (CLASSIFIER, MULTI_LABEL_CLASSIFIER, SCORER, CHOOSER, TAGGER, ANSWERER, EMBEDDER)
+OTHER_KINDS = (TOKEN_EMBEDDER, STRING_CLASSIFIER, GENERATOR, TRANSLATOR)
 TASK_HEADS = tuple(dict.fromkeys(kind.head for kind in TEXT_KINDS))
-KINDS = {kind.name: kind for kind in (*TEXT_KINDS, STRING_CLASSIFIER, GENERATOR, TRANSLATOR)}
+KINDS = {kind.name: kind for kind in (*TEXT_KINDS, *OTHER_KINDS)}
 
 
 def kind_of_task(task):

@@ -39,6 +39,17 @@ def retrieval_scores(similarities, texts):
     }
 
 
+def ndcg_10(relevances):
+    """Return the nDCG of the first 10 hits of a search (Järvelin & Kekäläinen 2002, eq. 5).
+
+    Args:
+        relevances: of all hits, from the first on, 0 or more; without any above 0 it is 0.
+    """
+    discounts = 1 / np.log2(np.arange(2, K + 2))
+    gains, ideal = (np.pad(x, (0, K))[:K] for x in (relevances, sorted(relevances)[::-1]))
+    return float(gains @ discounts / (ideal @ discounts)) if np.any(ideal) else 0.0
+
+
 def bm25_scores(queries, texts):
     """Return the BM25 score of each text for each query, (queries, texts); None without bm25s.
 

@@ -4,6 +4,7 @@ from .batching.batches import LengthBatches as LengthBatches
 from .batching.encoding import Encoding as Encoding
 from .batching.encoding import Encodings as Encodings
 from .batching.encoding import narrow as narrow
+from .reading.folds import draw_shots as draw_shots
 from .reading.folds import split_fold as split_fold
 from .reading.label_sets import LabelColumns as LabelColumns
 from .reading.label_sets import read_label_sets as read_label_sets

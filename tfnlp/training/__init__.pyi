@@ -2,6 +2,7 @@
 
 from .experiments.experiment import Experiment as Experiment
 from .experiments.experiment import Splits as Splits
+from .experiments.few_shot import FewShotTuning as FewShotTuning
 from .experiments.finetuning import FineTuning as FineTuning
 from .experiments.finetuning import encode_batches as encode_batches
 from .experiments.finetuning import write_n_best as write_n_best

@@ -1,11 +1,11 @@
-"""Folds of labelled texts."""
+"""Folds of labelled texts, and some texts of each label."""
 
 import collections
 
 import numpy as np
 import pytest
 
-from tfnlp.text import Examples, SoftExamples, split_fold
+from tfnlp.text import Examples, SoftExamples, draw_shots, split_fold
 from tfnlp.utils.errors import InputError
 
 
@@ -39,3 +39,15 @@ def test_sets_of_labels_and_probabilities_are_parted_too():
 def test_folds_that_are_not_there_are_refused(fold):
     with pytest.raises(InputError, match=f"fold={fold} "):
         split_fold(Examples([*"abcde"], None, [0, 0, 0, 1, 1], ["x", "y"]), fold)
+
+
+def test_as_many_texts_of_each_label_are_drawn():
+    labels = [0] * 9 + [1] * 4
+    examples = Examples([*"abcdefghijklm"], None, labels, ["few", "many"])
+    few = draw_shots(examples, 3, seed=1)
+    assert few.labels == [0, 0, 0, 1, 1, 1] and few.texts == sorted({*few.texts})
+    assert [labels["abcdefghijklm".index(text)] for text in few.texts] == few.labels
+    assert few.texts == draw_shots(examples, 3, seed=1).texts
+    assert len({*draw_shots(examples, 4, seed=2).texts} - {*few.texts}) > 0
+    with pytest.raises(InputError, match="shots=5 is more than the 4"):
+        draw_shots(examples, 5)

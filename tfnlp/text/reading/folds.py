@@ -1,4 +1,4 @@
-"""Folds of labelled texts, for cross-validation."""
+"""Parts of labelled texts: folds for cross-validation, and some texts of each label."""
 
 import dataclasses
 import re
@@ -39,6 +39,29 @@ def split_fold(examples, fold):
         warnings.filterwarnings("ignore", "The least populated class")  # is in some folds alone
         train, dev = list(folds.split(strata, strata))[number - 1]
     return _select(examples, train), _select(examples, dev)
+
+
+def draw_shots(examples, shots, seed=0):
+    """Return `Examples` of as many texts of each label, in the order of the file.
+
+    Args:
+        examples: `Examples` with labels.
+        shots: texts a label.
+        seed: of the draw.
+
+    Raises:
+        InputError: for a label with fewer texts.
+    """
+    rng, labels, places = np.random.default_rng(seed), np.asarray(examples.labels), []
+    for i, name in enumerate(examples.label_names):
+        of_label = np.flatnonzero(labels == i)
+        if len(of_label) < shots:
+            raise InputError(
+                f"shots={shots} is more than the {len(of_label)} texts with the label {name!r}; "
+                "give fewer, or more texts."
+            )
+        places.extend(rng.choice(of_label, shots, replace=False))
+    return _select(examples, sorted(places))
 
 
 def _select(examples, places):

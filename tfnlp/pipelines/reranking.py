@@ -1,0 +1,80 @@
+"""Reranking of the first hits of a search, by pipelines from folders or files."""
+
+import numpy as np
+
+from tfnlp.functional.late_interaction import max_sim
+from tfnlp.tasks.kinds import CLASSIFIER, SCORER, TOKEN_EMBEDDER
+from tfnlp.utils.errors import InputError
+
+# Names of the prompts of queries and of texts.
+PROMPTS = (("query",), ("document", "passage"))
+
+
+def cross_encoder(runner, label=None):
+    """Return a function of a query and texts to how well each text fits, by a model of pairs.
+
+    Nogueira & Cho 2019 ('Passage Re-ranking with BERT'), section 3.
+
+    Args:
+        runner: a `Classifier` or a `Scorer` of pairs, the query first.
+        label: the class of a text that fits; of 2 classes the second where None.
+
+    Raises:
+        InputError: for another model, and a label that it has not.
+    """
+    if runner.kind == SCORER:
+        return lambda query, texts: np.array(runner.score([query] * len(texts), [*texts]))
+    if runner.kind != CLASSIFIER:
+        raise InputError(
+            f"A model of the kind {runner.kind} does not compare texts; give a classifier or a "
+            "regression of pairs, or an embedder, whose file has token_vectors."
+        )
+    if label is None and len(runner.labels) == 2:
+        label = runner.labels[1]
+    if label not in runner.labels:
+        raise InputError(
+            f"positive_label={label} is none of the model's labels, {', '.join(runner.labels)}."
+        )
+
+    def score(query, texts):
+        answers = runner.classify([query] * len(texts), [*texts])
+        return np.array([answer.probabilities[label] for answer in answers])
+
+    return score
+
+
+def late_interaction(runner, texts, prompts=(None, None)):
+    """Return a function of a query and some of these texts to their `max_sim`.
+
+    Args:
+        runner: a `TokenEmbedder`.
+        texts: all texts, whose vectors are computed once.
+        prompts: the names of the prompts of queries and of texts, or None.
+    """
+    texts = [*dict.fromkeys(texts)]
+    vectors = dict(zip(texts, runner.embed_tokens(texts, prompts[1]), strict=True))
+
+    def score(query, hits):
+        (of_query,) = runner.embed_tokens([query], prompts[0])
+        return np.array([max_sim(of_query, vectors[hit]) for hit in hits])
+
+    return score
+
+
+def reranker(runner, texts, label=None):
+    """Return the function of `late_interaction` or `cross_encoder`, by the kind of a pipeline."""
+    if runner.kind == TOKEN_EMBEDDER:
+        known = runner.settings.get("prompts", {})
+        names = [next((x for x in y if x in known), None) for y in PROMPTS]
+        return late_interaction(runner, texts, names)
+    return cross_encoder(runner, label)
+
+
+def rerank(scores, count):
+    """Return the places of hits in their new order: those with scores by them, then the others.
+
+    Args:
+        scores: of the first hits; equal ones stay in order.
+        count: all hits.
+    """
+    return [*np.argsort(-scores, kind="stable"), *range(len(scores), count)]
