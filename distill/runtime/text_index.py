@@ -65,14 +65,16 @@ def write_index(folder, texts, embedder, settings=None):
     folder, settings = pathlib.Path(folder), settings or IndexSettings()
     new_graph = _usearch()
     vectors = _vectors(texts, embedder, settings.dims)
+    known = int(np.abs(vectors).any(axis=1).argmax())  # not one of unknown tokens alone
     facts = {
         "version": 1,
         "precision": settings.precision,
         "dimensions": vectors.shape[1],
         "count": len(texts),
-        "scale": float(127 / np.abs(vectors).max()),
-        "first_vector": vectors[0].tolist(),
+        "scale": float(127 / max(np.abs(vectors).max(), 1e-12)),
+        "check": {"text": known, "vector": vectors[known].tolist()},
     }
+    (folder / FACTS).unlink(missing_ok=True)
     metric, dtype = NUMBERS[settings.precision]
     graph = new_graph(ndim=vectors.shape[1], metric=metric, dtype=dtype)
     # One thread adds them in order, so that the same texts give the same graph.
@@ -138,10 +140,11 @@ class TextIndex:
         if self.facts["precision"] == "bits":
             shape = self.facts["count"], self.facts["dimensions"]
             self._vectors = np.memmap(folder / VECTORS, "int8", "r", shape=shape)
-        texts = [self.texts[0]["text"]]
-        first = embedder.embed(texts, prompt=_prompt(embedder, *OF_TEXTS))
-        expected = np.array(self.facts["first_vector"], "float32")
-        if first.shape[1] < len(expected) or self._of(first)[0] @ expected < SAME_MODEL:
+        check = self.facts["check"]
+        texts = [self.texts[check["text"]]["text"]]
+        vectors = embedder.embed(texts, prompt=_prompt(embedder, *OF_TEXTS))
+        width = len(check["vector"])
+        if vectors.shape[1] < width or self._of(vectors)[0] @ check["vector"] < SAME_MODEL:
             raise InputError(
                 f"{folder} is an index of another model's vectors; give that model, or index the "
                 "texts again."

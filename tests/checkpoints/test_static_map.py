@@ -50,6 +50,15 @@ def test_vectors_are_those_of_model2vec_both_ways(saved, tmp_path):
     assert cosines(load_runner(tmp_path / "theirs").embed(TEXTS), ours).min() > 0.99999
 
 
+def test_vectors_in_8_bits_are_read(foreign):
+    folder, *_ = foreign()
+    tensors = safetensors.numpy.load_file(folder / "model.safetensors")
+    expected = load_runner(folder).embed(TEXTS)
+    rounded = np.round(30 * tensors["embeddings"].astype("float32")).astype("int8")
+    safetensors.numpy.save_file(tensors | {"embeddings": rounded}, folder / "model.safetensors")
+    assert cosines(load_runner(folder).embed(TEXTS), expected).min() > 0.999
+
+
 @pytest.fixture
 def foreign(saved, tmp_path):
     """Writes a folder as model2vec does, whose tokens 0 to 9 share a vector."""

@@ -45,6 +45,17 @@ def test_an_index_finds_the_nearest_texts(precision, share, embedder, tmp_path):
         assert found == [TEXTS[i] for i in order[:3]]
 
 
+def test_a_text_without_a_vector_is_indexed_too(embedder, tmp_path, monkeypatch):
+    embed = embedder.embed
+
+    def embed_known(texts, **options):
+        return embed(texts, **options) * np.array([[text != "zzz"] for text in texts])
+
+    monkeypatch.setattr(embedder, "embed", embed_known)
+    write_index(tmp_path, [("zzz", "x"), ("fine film", "y")], embedder)
+    assert TextIndex(tmp_path, embedder).search("fine film", 1)[0].source == "y"
+
+
 def test_recall_counts_the_nearest_by_hand():
     class OneHit:
         def nearest(self, vector, count):
@@ -57,7 +68,7 @@ def test_recall_counts_the_nearest_by_hand():
 def test_an_index_of_a_model_is_searched_with_its_file(embedder, model, tokenizer, tmp_path):
     write_index(tmp_path, TEXTS, embedder, IndexSettings("float32", dims=20))
     facts = json.loads((tmp_path / "index.json").read_text())
-    assert (facts["dimensions"], facts["count"], len(facts["first_vector"])) == (20, 125, 20)
+    assert (facts["dimensions"], facts["count"], len(facts["check"]["vector"])) == (20, 125, 20)
     options = Export("float32", max_length=12)
     export_tflite(model, tmp_path / "m.tflite", tokenizer, options=options, task_settings=SETTINGS)
     pair = embedder, TextEmbedder(tmp_path / "m.tflite")
