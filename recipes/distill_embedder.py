@@ -55,7 +55,7 @@ with group("Data"):
     data_flags.define_further_dev_flag()
     flags.DEFINE_string("test", None, "Pairs of texts to evaluate the best epoch on, if given.")
     flags.mark_flag_as_required("train")
-task_flags.define_pooling_flag("to be given")
+task_flags.define_pooling_flag("of an encoder that is no folder of sentence-transformers")
 task_flags.define_text_group_flags(
     "Columns of two texts that are alike, in --dev and --test.",
     "Column of the number, how alike they are; if not given, first texts look for second ones.",

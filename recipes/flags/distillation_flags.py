@@ -31,7 +31,7 @@ class MethodArguments:
 
     temperature: float | None = setting(
         None,
-        "Temperature of the soft labels (not in regression); the method's if not given.",
+        "Temperature of the soft labels (not of numbers and vectors); the method's if not given.",
         low=1e-3,
     )
     soft_label_weight: float | None = _weight_of("the soft labels")

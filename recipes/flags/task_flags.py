@@ -169,17 +169,16 @@ def define_embedder_flags():
         "Column of the number, with cosine, cosent and contrastive; score if not given.",
     )
     dataclass_flags.define(VectorSettings)
-    define_pooling_flag("mean")
+    define_pooling_flag("that of a folder of sentence-transformers, else mean, if not given")
 
 
 @group("Task")
 def define_pooling_flag(default):
-    """Define --pooling, the vector of a text; `default` is that of an encoder, in words."""
+    """Define --pooling, the vector of a text; `default` ends its help."""
     flags.DEFINE_list(
         "pooling",
         None,
-        f"Vector of a text, of its tokens' states, from {', '.join(POOLING_MODES)}; that of a "
-        f"folder of sentence-transformers, else {default}, if not given.",
+        f"Vector of a text, of its tokens' states, from {', '.join(POOLING_MODES)}; {default}.",
     )
 
 
