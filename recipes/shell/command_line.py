@@ -3,6 +3,7 @@
 import contextlib
 import difflib
 import math
+import os
 import re
 import shutil
 import sys
@@ -30,6 +31,18 @@ ELSEWHERE = {
 }
 _titles = {}
 _hidden = set()
+
+
+@contextlib.contextmanager
+def pipe_may_close():
+    """Exit without a traceback where the reader of what is printed, such as `head`, has closed."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would flush once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from logging import getLogger
 
 from absl import app, flags, logging
 
-from recipes.shell.command_line import fail, parse
+from recipes.shell.command_line import fail, parse, pipe_may_close
 from recipes.shell.input_checks import check_columns, check_files, with_column_flag
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.native_notices import without_notices
@@ -39,12 +39,8 @@ def run(main):
     import.
     """
     escape_unprintable()
-    try:
+    with pipe_may_close():
         app.run(lambda _: run_main(main), flags_parser=parse)
-    except BrokenPipeError:
-        # The reader of the pipe, such as `head`, has closed it; Python would flush once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
 
 
 def escape_unprintable():

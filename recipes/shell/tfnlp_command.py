@@ -16,7 +16,7 @@ import runpy
 import sys
 
 import tfnlp
-from recipes.shell.command_line import recipe_flags
+from recipes.shell.command_line import pipe_may_close, recipe_flags
 
 # The recipes by purpose, in the order of a project.
 GROUPS = {
@@ -86,7 +86,12 @@ complete -o default -F _tfnlp tfnlp"""
 
 
 def main():
-    name, *arguments = sys.argv[1:] or ["--help"]
+    with pipe_may_close():
+        run(*(sys.argv[1:] or ["--help"]))
+
+
+def run(name, *arguments):
+    """Print what an option asks for, or run a recipe."""
     if name in ("--help", "-h", "help"):
         print(overview())
     elif name in ("--version", "version"):
