@@ -4,6 +4,7 @@ The file is one of `export_tflite` with `trainable_head`. Its encoder stays; the
 """
 
 import hashlib
+import zipfile
 
 import numpy as np
 
@@ -64,7 +65,8 @@ class HeadLearner(Classifier):
             The mean cross-entropy before each step, a list of floats.
 
         Raises:
-            InputError: for a label that is not one of `labels`, or another number than of texts.
+            InputError: for a label that is not one of `labels`, or another number than of texts,
+                and if the loss grew, in which case the layer stays as it was.
         """
         if len(texts) != len(labels) or not labels:
             raise InputError(f"{len(texts)} texts have {len(labels)} labels; give one for each.")
@@ -81,11 +83,16 @@ class HeadLearner(Classifier):
             "targets": np.float32([[x == label for x in self.labels] for label in labels]),
             "learning_rate": np.float32([learning_rate]),
         }
-        losses = []
+        head, losses = self.backend.head, []
         for _ in range(steps):
-            step = self.backend.call(STEP, **batch, **self.backend.head)
-            losses.append(float(step.pop("loss")[0]))
-            self.backend.head = step
+            head = self.backend.call(STEP, **batch, **head)
+            losses.append(float(head.pop("loss")[0]))
+        if losses and not losses[-1] <= losses[0] + 1e-3:  # more than rounding
+            raise InputError(
+                f"The loss grew from {losses[0]:.3g} to {losses[-1]:.3g}; give a learning_rate "
+                f"below {learning_rate}."
+            )
+        self.backend.head = head
         return losses
 
     def save(self, path):
@@ -102,7 +109,7 @@ class HeadLearner(Classifier):
         try:
             with np.load(path, allow_pickle=False) as file:
                 stored = {name: file[name] for name in ("kernel", "bias", "labels", "of")}
-        except (OSError, ValueError, KeyError) as e:
+        except (OSError, EOFError, zipfile.BadZipFile, ValueError, KeyError, TypeError) as e:
             raise InputError(f"{path} holds no weights of `HeadLearner.save` ({e}).") from None
         if stored["of"].item() != self.backend.digest():
             raise InputError(

@@ -64,6 +64,22 @@ def test_a_new_label_is_learned_as_keras_does(learner, tokenizer, tmp_path):
     assert TextClassifier(path).predict(TEXTS[:1])[0].probabilities.keys() == {*LABELS}
 
 
+def test_the_layer_starts_from_zeros_and_from_new_labels_alone(learner):
+    on_device = HeadLearner(learner[1], ["x", "y", "z"], keeps_old=False)
+    zeros = on_device.backend.call("start_head", factor=np.zeros(1, "float32"))
+    assert not zeros["kernel"].any() and not zeros["bias"].any()
+    probabilities = on_device.predict(TEXTS[:1])[0].probabilities
+    assert probabilities == pytest.approx({"x": 1 / 3, "y": 1 / 3, "z": 1 / 3})
+    with pytest.raises(InputError, match="2 or more"):
+        HeadLearner(learner[1], ["x"], keeps_old=False)
+
+
+def test_second_texts_are_learned(learner):
+    texts = [None, ["dull"], ["plot plot"]]
+    losses = {HeadLearner(learner[1]).learn(["a"], ["good"], x, steps=1)[0] for x in texts}
+    assert len(losses) == 3
+
+
 def test_compiled_models_take_the_same_steps(learner):
     compiled = pytest.importorskip("ai_edge_litert.compiled_model")
     _, path = learner
@@ -101,5 +117,29 @@ def test_what_cannot_learn_is_told(learner, files, tmp_path):
     np.savez(tmp_path / "other.npz", kernel=1, bias=1, labels=["a"], of="x")
     with pytest.raises(InputError, match="another file"):
         learner.restore(tmp_path / "other.npz")
-    with pytest.raises(InputError, match="holds no weights"):
-        learner.restore(path)
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "other.npz").read_bytes()[:100])
+    (tmp_path / "empty.npz").touch()
+    np.save(tmp_path / "array.npy", 1)
+    for file in (path, *(tmp_path / name for name in ("cut.npz", "empty.npz", "array.npy"))):
+        with pytest.raises(InputError, match="holds no weights"):
+            learner.restore(file)
+
+
+@pytest.mark.parametrize(
+    ("classes", "options"), [(1, {}), (2, {"fixed_lengths": (8,)})], ids=["regression", "lengths"]
+)
+def test_files_without_a_layer_to_train_are_refused(
+    classes, options, one_layer, tokenizer, tmp_path
+):
+    model = build_model(one_layer, "classifier", classes)
+    options = Export(trainable_head=True, max_length=16, **options)
+    with pytest.raises(InputError, match="trainable_head"):
+        export_tflite(model, tmp_path / "x.tflite", tokenizer, LABELS[:classes], options)
+
+
+def test_steps_that_are_too_long_change_nothing(learner):
+    learner = HeadLearner(learner[1], ["none"])
+    before = learner.backend.head["kernel"].copy()
+    with pytest.raises(InputError, match="learning_rate"):
+        learner.learn(TEXTS * 2, NAMES + NAMES[::-1], steps=3, learning_rate=1e4)
+    np.testing.assert_array_equal(learner.backend.head["kernel"], before)
