@@ -55,7 +55,7 @@ SENTENCES = {
 }
 ONE_SIGNATURE = (
     "MediaPipe takes files with one signature, so it cannot run this one; give it a file without "
-    "`fixed_lengths`, or with one and `fixed_only`."
+    "`fixed_lengths` and `trainable_head`, or with one length and `fixed_only`."
 )
 ONE_TEXT = (
     "The model was trained on pairs of texts, and MediaPipe takes single texts, so it cannot run "
