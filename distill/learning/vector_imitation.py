@@ -136,8 +136,10 @@ def hold_out_pairs(examples, embed, prompts=("", "")):
     vectors = embed([query + text for text in first] + [document + text for text in second])
     cosines = (vectors[:pairs] * vectors[pairs:]).sum(-1)
     groups = [(versions[a][-1], versions[b][-1]) for a, b in zip(first, second, strict=True)]
-    left_out = {*chosen}
-    kept = [row for row in zip(examples.texts, originals, strict=True) if row[1] not in left_out]
+    # Another original may have the same translation.
+    left_out = {*chosen, *(text for original in chosen for text in versions[original])}
+    rows = zip(examples.texts, originals, strict=True)
+    kept = [row for row in rows if left_out.isdisjoint(row)]
     texts, originals = map(list, zip(*kept, strict=True))
     train = PlainTexts(texts, originals if examples.originals else None)
     return train, TextGroups(groups, cosines.tolist())
