@@ -149,7 +149,8 @@ def define_flags(labelled=True):
     """Define the flags of a task's distillation, as `define_distillation_flags`, and training."""
     define_distillation_flags(labelled)
     training_flags.define_training_flags(epochs=6, learning_rate=1e-4)
-    training_flags.define_lora_flags()
+    if labelled:
+        training_flags.define_lora_flags()
 
 
 def check_flags():
