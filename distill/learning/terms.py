@@ -173,6 +173,8 @@ def read_by_terms(student, terms):
     Weights of others, such as a pooler, would get no gradients.
     """
     names = {term.student[0] for term in terms} & student.output.keys()
+    if not names:  # `Distiller` says that nothing is left to learn
+        return student
     return keras.Model(student.input, {name: student.output[name] for name in names})
 
 

@@ -73,10 +73,14 @@ def distill(task, splits, teacher_train=None):
 
 def load_teacher(folder, task, dtype=None):
     """Return a teacher of the flags, with all outputs that a method may read."""
-    vectors = {}
+    return learning.load_teacher(folder, task, **OUTPUTS, **_vectors(), dtype=dtype)
+
+
+def _vectors():
+    """Return {"vectors": head} of --pooling, empty where it is not given."""
     if "pooling" in FLAGS and FLAGS.pooling:
-        vectors["vectors"] = configs.VectorHead(tuple(FLAGS.pooling))
-    return learning.load_teacher(folder, task, **OUTPUTS, **vectors, dtype=dtype)
+        return {"vectors": configs.VectorHead(tuple(FLAGS.pooling))}
+    return {}
 
 
 def make_models(task, train):
@@ -122,8 +126,10 @@ def start_student(teacher, task, tokenizer, texts):
     if FLAGS.student_dir:
         head, classes = task.kind.head, task.num_classes
         attends = checkpoints.read_config(FLAGS.student_dir).attends
-        outputs = OUTPUTS if attends else {"hidden_states": True}
-        student = checkpoints.load_model(FLAGS.student_dir, head, classes, **outputs)
+        options = dict(OUTPUTS) if attends else {"hidden_states": True}
+        if not checkpoints.read_head(FLAGS.student_dir):
+            options |= _vectors()
+        student = checkpoints.load_model(FLAGS.student_dir, head, classes, **options)
         loaded = text.load_tokenizer(FLAGS.student_dir)
         return student, loaded, None if loaded.to_json() == tokenizer.to_json() else tokenizer
     arguments = distillation_flags.student_arguments()

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from tfnlp.checkpoints import save_model
+from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import build_model
 from tfnlp.pipelines import load_runner
 from tfnlp.text import WordPieceTokenizer
@@ -59,6 +59,13 @@ def test_a_narrower_student_gives_the_teachers_vectors(run, flags, tmp_path):
     assert (student * teacher).sum(-1).min() > 0.9
 
 
+def test_what_leaves_nothing_to_learn_is_told(refused, flags):
+    weights = ["--soft_label_weight=0", "--similarity_weight=0"]
+    assert "nothing to learn" in refused(
+        "distill_embedder", *flags, "--train_columns=en", *weights
+    )
+
+
 def test_a_translation_gets_the_vector_of_its_original(run, flags, tmp_path):
     learn(run, *flags, "--train_columns=en,fr", "--translations", "--initialize=false")
     student, teacher = (load_runner(tmp_path / name) for name in ("run/best", "teacher"))
@@ -66,8 +73,13 @@ def test_a_translation_gets_the_vector_of_its_original(run, flags, tmp_path):
     same = (vectors * student.embed(["la trame est bon", "un ennuyeux livre"])).sum(-1)
     itself = (vectors * student.embed(["the plot is fine", "a dull film"])).sum(-1)
     assert min(*same, *itself) > 0.9
-    # Without pairs to select by, texts are left out.
-    flags = [flag for flag in flags if not flag.startswith(("--dev", "--score_column"))]
-    run("distill_embedder", *flags, "--train_columns=en", "--max_steps=1", "--overwrite")
+    # Without pairs to select by, texts are left out; an encoder without modules gets --pooling.
+    save_model(load_model(tmp_path / "teacher", None), tmp_path / "x", None, teacher.tokenizer)
+    models = [f"--{name}_dir={tmp_path / 'x'}" for name in ("teacher", "student")]
+    files = [flag for flag in flags if flag.startswith(("--train", "--output"))]
+    how = ["--pooling=first", "--max_length=12", "--max_steps=1", "--overwrite"]
+    run("distill_embedder", *files, *models, *how, "--train_columns=en")
     figures = json.loads((tmp_path / "run/figures.json").read_text())
     assert figures["teacher_dev_spearman"] == pytest.approx(1)
+    pooling = json.loads((tmp_path / "run/best/1_Pooling/config.json").read_text())
+    assert pooling["pooling_mode_cls_token"] and not pooling["pooling_mode_mean_tokens"]
