@@ -35,9 +35,11 @@ def head_endpoints(model, inputs_of, specs):
     - `text_features`: the inputs of "run" to `features` (1, D), of the dense layer.
     - `train_head`: one step of gradient descent on the mean cross-entropy of `features` (B, D) and
       `targets` (B, C), with `kernel` (D, C), `bias` (C,) and `learning_rate` (1,), to the new
-      `kernel` and `bias`, and the `loss` before the step.
+      `kernel` and `bias`, and the `loss` before the step. The rate is divided by the mean of
+      |features|^2 + 1, to which the loss' curvature is proportional: below 4 it falls.
     - `score_features`: `features`, `kernel` and `bias` to `probability` (B, C).
-    - `start_head`: `factor` (1,) times the `kernel` and `bias` that the model was trained to.
+    - `start_head`: `factor` (1,) times the `kernel` and `bias` that the model was trained to, in
+      float32 in any file.
 
     C may be another number than the model's, for classes that are new.
 
@@ -68,9 +70,10 @@ def head_endpoints(model, inputs_of, specs):
         loss = -tf.reduce_mean(tf.reduce_sum(targets * log_p, axis=-1))
         # The gradient of the loss by the logits.
         error = (tf.exp(log_p) - targets) / tf.cast(tf.shape(features)[0], "float32")
+        rate = learning_rate / (tf.reduce_mean(tf.reduce_sum(features**2, axis=-1)) + 1)
         return {
-            "kernel": kernel - learning_rate * tf.matmul(features, error, transpose_a=True),
-            "bias": bias - learning_rate * tf.reduce_sum(error, axis=0),
+            "kernel": kernel - rate * tf.matmul(features, error, transpose_a=True),
+            "bias": bias - rate * tf.reduce_sum(error, axis=0),
             "loss": loss[None],
         }
 

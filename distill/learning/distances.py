@@ -43,7 +43,8 @@ def vector_error(teacher, student, padding_mask):
     Reimers & Gurevych 2020, eq. 1, with a loss that does not depend on D and on the length: of
     vectors of length 1 it is twice the cosine distance.
     """
-    _check_size(teacher, student)
+    advice = "compare their cosines alone, by soft_label_weight=0, or give a student of this width"
+    _check_size(teacher, student, advice=advice)
     error, size = (ops.sum(ops.square(x), axis=-1) for x in (teacher - student, teacher))
     return error / ops.maximum(size, 1e-12)
 

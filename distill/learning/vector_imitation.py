@@ -29,8 +29,8 @@ class PlainTexts:
         return len(self.texts)
 
 
-# The most pairs that `hold_out_pairs` leaves out.
-HELD_OUT = 500
+# The fewest and the most pairs that `hold_out_pairs` leaves out.
+FEWEST, HELD_OUT = 10, 500
 
 
 class VectorImitation(SentenceVectors):
@@ -118,17 +118,17 @@ def hold_out_pairs(examples, embed, prompts=("", "")):
         teacher's are those of the originals.
 
     Raises:
-        InputError: for fewer than 40 texts.
+        InputError: for fewer than 200 texts, whose few pairs would select an epoch by chance.
     """
     versions = {}  # of each original
     originals = examples.originals or examples.texts
     for text, original in zip(examples.texts, originals, strict=True):
         versions.setdefault(original, []).append(text)
     pairs = min(HELD_OUT, len(versions) // 20)
-    if pairs < 2:
+    if pairs < FEWEST:
         raise InputError(
             f"{len(versions)} texts of `train` are too few to leave pairs out of; give `dev`, or "
-            "40 texts or more."
+            f"{20 * FEWEST} texts or more."
         )
     chosen = random.Random(0).sample([*versions], 2 * pairs)
     first, second = chosen[:pairs], chosen[pairs:]

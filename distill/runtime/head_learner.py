@@ -10,7 +10,9 @@ import numpy as np
 
 from distill.runtime.litert_backend import LiteRtBackend, inputs_of
 from tfnlp.pipelines.pipeline import Classifier
+from tfnlp.tasks.classifier_settings import Decision
 from tfnlp.tasks.kinds import CLASSIFIER
+from tfnlp.text.reading.text_arguments import as_texts
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import atomic_replace
 
@@ -20,6 +22,8 @@ FEATURES, PROBABILITY, START, STEP = "text_features", "score_features", "start_h
 
 class HeadLearner(Classifier):
     """Text classification by a file whose last layer learns; see `Classifier`.
+
+    The answer is always a label: the file's threshold for none of them is of what it knew before.
 
     Args:
         path: the file.
@@ -38,8 +42,9 @@ class HeadLearner(Classifier):
 
     def __init__(self, path, new_labels=(), keeps_old=True, num_threads=1):
         super().__init__(_HeadBackend(path, num_threads, kind=CLASSIFIER))
+        self.decision = Decision()
         kept = self.labels if keeps_old else []
-        self.labels = [*kept, *new_labels]
+        self.labels = [*kept, *map(str, new_labels)]
         if len({*self.labels}) < max(2, len(self.labels)):
             raise InputError(
                 f"The labels {', '.join(self.labels)} must be 2 or more, each once; give others."
@@ -51,15 +56,15 @@ class HeadLearner(Classifier):
             "bias": np.pad(start["bias"][: columns[0]], (0, columns[1])),
         }
 
-    def learn(self, texts, labels, pairs=None, steps=100, learning_rate=0.5):
+    def learn(self, texts, labels, pairs=None, steps=100, learning_rate=1.0):
         """Train the last layer on all texts at once, by gradient descent.
 
         Args:
             texts: a list of strings.
-            labels: the label of each.
+            labels: the label of each, a list.
             pairs: the second texts, or None.
             steps: number of steps.
-            learning_rate: of each step.
+            learning_rate: of each step, in units of the file; the loss falls below 4.
 
         Returns:
             The mean cross-entropy before each step, a list of floats.
@@ -68,6 +73,7 @@ class HeadLearner(Classifier):
             InputError: for a label that is not one of `labels`, or another number than of texts,
                 and if the loss grew, in which case the layer stays as it was.
         """
+        texts, labels = as_texts(texts, "texts"), [*map(str, labels)]
         if len(texts) != len(labels) or not labels:
             raise InputError(f"{len(texts)} texts have {len(labels)} labels; give one for each.")
         for label in labels:

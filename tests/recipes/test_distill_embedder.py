@@ -1,5 +1,6 @@
 """A student learns its teacher's vectors, of texts and of their translations."""
 
+import itertools
 import json
 
 import keras
@@ -76,9 +77,12 @@ def test_a_translation_gets_the_vector_of_its_original(run, flags, tmp_path):
     # Without pairs to select by, texts are left out; an encoder without modules gets --pooling.
     save_model(load_model(tmp_path / "teacher", None), tmp_path / "x", None, teacher.tokenizer)
     models = [f"--{name}_dir={tmp_path / 'x'}" for name in ("teacher", "student")]
-    files = [flag for flag in flags if flag.startswith(("--train", "--output"))]
+    (tmp_path / "texts.txt").write_text(
+        "\n".join(map(" ".join, itertools.product(*[ENGLISH] * 3)))
+    )
+    files = [f"--train={tmp_path / 'texts.txt'}", f"--output_dir={tmp_path / 'run'}"]
     how = ["--pooling=first", "--max_length=12", "--max_steps=1", "--overwrite"]
-    run("distill_embedder", *files, *models, *how, "--train_columns=en")
+    run("distill_embedder", *files, *models, *how)
     figures = json.loads((tmp_path / "run/figures.json").read_text())
     assert figures["teacher_dev_spearman"] == pytest.approx(1)
     pooling = json.loads((tmp_path / "run/best/1_Pooling/config.json").read_text())

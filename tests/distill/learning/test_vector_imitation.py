@@ -12,7 +12,7 @@ from distill.learning import (
 )
 from tfnlp.utils.errors import InputError
 
-VECTORS = np.random.default_rng(0).normal(size=(60, 4))
+VECTORS = np.random.default_rng(0).normal(size=(240, 4))
 VECTORS /= np.linalg.norm(VECTORS, axis=-1, keepdims=True)
 
 
@@ -24,12 +24,12 @@ def embed(texts):
 
 @pytest.mark.parametrize("translated", [False, True])
 def test_pairs_are_left_out_of_all_languages(translated):
-    originals = [str(i) for i in range(60)]
+    originals = [str(i) for i in range(240)]
     examples = PlainTexts(originals)
     if translated:
-        examples = PlainTexts([*originals, *(f"fr{i}" for i in range(60))], originals * 2)
+        examples = PlainTexts([*originals, *(f"fr{i}" for i in range(240))], originals * 2)
     train, dev = hold_out_pairs(examples, embed, ("q ", "d "))
-    assert len(dev) == 3 and len(train) == 54 * (1 + translated)
+    assert len(dev) == 12 and len(train) == 216 * (1 + translated)
     assert (train.originals is not None) == translated
     for (a, b), score in zip(dev.texts, dev.scores, strict=True):
         assert a.startswith("fr") == translated
@@ -38,11 +38,11 @@ def test_pairs_are_left_out_of_all_languages(translated):
         for number in (i, j):
             assert not {str(number), f"fr{number}"} & {*train.texts}
     if translated:  # by pairs of which both have the same translation
-        shared = [f"fr{i // 2}" for i in range(60)]
+        shared = [f"fr{i // 2}" for i in range(240)]
         train, dev = hold_out_pairs(PlainTexts(shared, originals), embed, ("q ", "d "))
         assert not {text for pair in dev.texts for text in pair} & {*train.texts}
-    with pytest.raises(InputError, match="39 texts"):
-        hold_out_pairs(PlainTexts(originals[:39]), embed, ("q ", "d "))
+    with pytest.raises(InputError, match="199 texts"):
+        hold_out_pairs(PlainTexts(originals[:199]), embed, ("q ", "d "))
     many = PlainTexts([str(i) for i in range(10_100)])
     assert len(hold_out_pairs(many, lambda texts: np.ones((len(texts), 1)))[1]) == 500
 

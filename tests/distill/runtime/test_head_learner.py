@@ -44,7 +44,8 @@ def test_a_new_label_is_learned_as_keras_does(learner, tokenizer, tmp_path):
     kernel, bias = dense.get_weights()
     head.set_weights([np.pad(kernel, ((0, 0), (0, 1))), np.pad(bias, (0, 1))])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    head.compile(keras.optimizers.SGD(0.5), loss)
+    rate = float(0.5 / (np.mean(np.sum(np.square(features), axis=-1)) + 1))
+    head.compile(keras.optimizers.SGD(rate), loss)
     targets = np.array([on_device.labels.index(name) for name in NAMES])
     expected = [float(head.train_on_batch(features, targets)) for _ in range(40)]
     losses = on_device.learn(TEXTS, NAMES, steps=40, learning_rate=0.5)
@@ -52,7 +53,7 @@ def test_a_new_label_is_learned_as_keras_does(learner, tokenizer, tmp_path):
     for name, weight in zip(("kernel", "bias"), head.get_weights(), strict=True):
         np.testing.assert_allclose(on_device.backend.head[name], weight, atol=1e-5)
 
-    on_device.learn(TEXTS, NAMES, steps=400)
+    on_device.learn(TEXTS, NAMES, steps=400, learning_rate=3.0)
     assert [x.label for x in on_device.predict(TEXTS)] == NAMES
     on_device.save(tmp_path / "head.npz")
     restored = HeadLearner(path)

@@ -28,7 +28,7 @@ def defined(recipe):
 import absl.app, absl.flags, absl.logging
 flags, before = absl.flags.FLAGS, set(absl.flags.FLAGS)
 import recipes.{recipe}
-names = {{*flags}} - before
+names = {{n for n in {{*flags}} - before if not flags[n].help.startswith("Alias for")}}
 print(*names)
 checks = {{n: [v for v in flags[n].validators if not hasattr(v, "flag_names")] for n in names}}
 print(*(n for n in names if not all(v.checker(None) for v in checks[n])))
