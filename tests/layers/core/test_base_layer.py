@@ -55,6 +55,8 @@ def test_a_signature_has_the_arguments_that_go_to_the_parents():
     assert [*signature.parameters][:3] == ["num_heads", "intermediate_dim", "activation"]
     signature.bind(2, 64, attention_dropout=0.1, kernel_initializer="zeros")
     assert next(iter(inspect.signature(ScaledFirst).parameters)) == "scale"
+    # That of an instance, by which `tf.function` binds, is of its call.
+    assert "dtype" not in inspect.signature(layers.FeedForward(8)).parameters
 
 
 @pytest.mark.parametrize("cls", [Scaled, ScaledByRoot])

@@ -29,6 +29,15 @@ _MODULES = {
 _NOT_KEPT = ("self", "args", "kwargs", "__class__")
 
 
+class ClassSignature:
+    """`__signature__` of a class, which `inspect` reads; that of an instance is of its call."""
+
+    def __get__(self, instance, cls):
+        if instance is not None:
+            raise AttributeError("__signature__")
+        return constructor_signature(cls)
+
+
 class BaseLayer(FakeQuantized, keras.layers.Layer):
     """Base class of all layers: configs, weight options, output shapes, quantised parts.
 
@@ -50,11 +59,8 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
     """
 
     OPTIONS = ()
+    __signature__ = ClassSignature()
     _kept = ()
-
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        cls.__signature__ = constructor_signature(cls)
 
     def __init__(self, *, quantized_parts=None, **kwargs):
         options = {name: kwargs.pop(name, None) or INITIALIZERS.get(name) for name in self.OPTIONS}
