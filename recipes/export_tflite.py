@@ -25,9 +25,15 @@ from absl import flags, logging
 from distill import export, runtime
 from recipes.flags import data_flags, dataclass_flags, model_flags
 from recipes.shell import entry_point
-from recipes.shell.command_line import group, no_effect, read_numbers, refuse_without
+from recipes.shell.command_line import (
+    group,
+    no_effect,
+    read_numbers,
+    refuse_beside,
+    refuse_without,
+)
 from tfnlp import checkpoints, text
-from tfnlp.tasks.kinds import ANSWERER, CLASSIFIER, EMBEDDER, TAGGER
+from tfnlp.tasks.kinds import ANSWERER, CLASSIFIER, EMBEDDER, TAGGER, kind_of
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_absent, read_json, write_text
 
@@ -38,6 +44,9 @@ flags.DEFINE_bool("overwrite", False, "Write over the files that are there.")
 names = ("quantization", "max_length", "fixed_only", "pooling", "tokenizer_in_graph")
 names += ("trainable_head", "token_vectors")
 dataclass_flags.define(export.Export, *names, fixed_lengths=None)
+flags.DEFINE_bool(
+    "web", False, "Write a page that runs the file in a browser to OUTPUT_DIR/web, by npm."
+)
 
 
 def define_sample_flags(use, count, text):
@@ -92,7 +101,7 @@ flags.mark_flags_as_required(["output_dir"])
 # Files beside model.tflite.
 CARD, GOLDEN = "model_card.md", "golden.json"
 OF_READERS = ("labels", "fixed_only", "score_threshold", "tokenizer_in_graph")
-OF_READERS += ("check_text", "golden", "trainable_head", "token_vectors")
+OF_READERS += ("check_text", "golden", "trainable_head", "token_vectors", "web")
 # Heads that --pooling leaves in place: their checkpoints may lack the pooler of an encoder.
 POOLED_HEADS = (CLASSIFIER.head, TAGGER.head, ANSWERER.head, "masked_lm")
 
@@ -105,6 +114,8 @@ def check_flags():
         raise no_effect("calibration_text", f"with quantization={FLAGS.quantization}")
     if FLAGS.golden and FLAGS.tokenizer_in_graph:
         raise no_effect("golden", "with tokenizer_in_graph=true, which takes no ids")
+    if FLAGS.web:
+        refuse_beside(["tokenizer_in_graph", "token_vectors"], "web")
 
 
 def refuse_flags_of_others(head):
@@ -158,6 +169,9 @@ def main():
 
 def export_reader(model, path, tokenizer, calibration):
     """Export a model that reads texts, with its card and its golden outputs."""
+    kind = EMBEDDER if FLAGS.pooling else kind_of(model)
+    if FLAGS.web:
+        export.check_web(kind, tokenizer)
     settings = checkpoints.read_task_settings(FLAGS.model_dir)
     golden = FLAGS.golden and read_as_the_task(
         FLAGS.golden, FLAGS.check_column, FLAGS.check_pair_column
@@ -170,6 +184,8 @@ def export_reader(model, path, tokenizer, calibration):
         check_inputs=check_inputs(),
         credits=dataclass_flags.read(export.Credits),
     )
+    if FLAGS.web:
+        options = export.web_options(options, kind)
     labels = FLAGS.labels or checkpoints.read_labels(FLAGS.model_dir)
     differences = export.export_tflite(
         model, path, tokenizer, labels, options, task_settings=settings
@@ -181,6 +197,20 @@ def export_reader(model, path, tokenizer, calibration):
     if golden:
         export.write_golden(path.with_name(GOLDEN), runtime.load_runner(path), golden)
         logging.info("Wrote %s.", path.with_name(GOLDEN))
+    if FLAGS.web:
+        export_page(path)
+
+
+def export_page(path):
+    """Write the folder that runs a file in a browser, and log how to open it."""
+    folder = path.with_name("web")
+    export.write_web_folder(path, folder, FLAGS.name)
+    logging.info(
+        "Wrote %s; run `python -m http.server -d %s` and open http://localhost:8000.",
+        *(folder, folder),
+    )
+    if FLAGS.quantization == "float16":
+        logging.warning("Browsers run float16 slowly (docs/web.md); take int8 or float32.")
 
 
 def export_writer(model, path, tokenizer):
