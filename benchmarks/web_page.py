@@ -81,7 +81,8 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 def main():
     from tests.browser import browser
 
-    with tempfile.TemporaryDirectory() as place:
+    # Chromium may still write to its profile when it ends.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         place = pathlib.Path(place)
         shutil.copytree(FLAGS.web_dir, place / "ours")
         (place / "ours" / "empty.html").write_text(EMPTY)
@@ -156,7 +157,6 @@ def write_onnx(folder):
     import torch
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from transformers import AutoModel
-
 
     class States(torch.nn.Module):
         def __init__(self):

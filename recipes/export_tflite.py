@@ -209,8 +209,6 @@ def export_page(path):
         "Wrote %s; run `python -m http.server -d %s` and open http://localhost:8000.",
         *(folder, folder),
     )
-    if FLAGS.quantization == "float16":
-        logging.warning("Browsers run float16 slowly (docs/web.md); take int8 or float32.")
 
 
 def export_writer(model, path, tokenizer):

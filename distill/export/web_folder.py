@@ -7,6 +7,7 @@ tokenizers and LiteRT's package, in the versions of its package-lock.json.
 import dataclasses
 import itertools
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -28,6 +29,9 @@ WEB_KINDS = (CLASSIFIER, MULTI_LABEL_CLASSIFIER, TAGGER, ANSWERER, EMBEDDER)
 # Packages whose code is in the folder; a browser without relaxed SIMD takes "compat".
 PACKAGES = ("@huggingface/tokenizers", "@litertjs/core", "@litertjs/wasm-utils")
 RUNTIMES = ("litert_wasm_internal", "litert_wasm_compat_internal")
+# TypeScript checks alone; no package runs scripts of its own; nothing is sent for an audit.
+NPM_OPTIONS = {"NPM_CONFIG_OMIT": "dev", "NPM_CONFIG_IGNORE_SCRIPTS": "true"}
+NPM_OPTIONS |= {"NPM_CONFIG_AUDIT": "false", "NPM_CONFIG_FUND": "false"}
 SURROGATES = (0xD800, 0xDFFF)
 SHORT_LENGTHS = (32, 128)
 
@@ -44,8 +48,8 @@ def check_web(kind, tokenizer):
         raise InputError(f"`web` is for {names}, and the model is a {kind}; leave it out.")
     if not isinstance(tokenizer, WordPieceTokenizer) or tokenizer.added_tokens:
         raise InputError(
-            "`web` takes WordPiece without added tokens, and the model has another tokenizer, "
-            "which the package of the web reads otherwise than Python's; leave it out."
+            "`web` takes WordPiece without added tokens, and the model has another tokenizer; "
+            "leave it out."
         )
     if shutil.which("npm") is None:
         raise InputError(
@@ -95,7 +99,7 @@ def build_page(folder):
     with tempfile.TemporaryDirectory() as place:
         build = pathlib.Path(place) / "web"
         shutil.copytree(SOURCES, build, ignore=shutil.ignore_patterns("node_modules", "dist"))
-        _npm(build, "ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund")
+        _npm(build, "ci")
         _npm(build, "run", "build")
         modules = build / "node_modules"
         runtime = modules / "@litertjs/core/wasm"
@@ -156,7 +160,12 @@ def _runs(points):
 def _npm(folder, *arguments):
     """Run npm in a folder."""
     done = subprocess.run(
-        ["npm", *arguments], cwd=folder, check=False, capture_output=True, text=True
+        ["npm", *arguments],
+        cwd=folder,
+        env=os.environ | NPM_OPTIONS,
+        check=False,
+        capture_output=True,
+        text=True,
     )
     if done.returncode:
         lines = done.stderr.strip().splitlines() or ["no message"]

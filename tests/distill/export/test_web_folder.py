@@ -280,7 +280,8 @@ def test_rules_of_code_points_read_as_the_tokenizer():
     assert (0xD800, 0xF8FF) in ranges[""]
 
 
-def test_the_types_of_the_sources_agree():
+def test_the_sources_pass_their_types_and_tests():
     if not (SOURCES / "node_modules/.bin/tsc").exists():
         pytest.skip("TypeScript is not installed: make web")
-    subprocess.run(["npm", "run", "check"], cwd=SOURCES, check=True)
+    for arguments in (["run", "check"], ["test"]):
+        subprocess.run(["npm", *arguments], cwd=SOURCES, check=True)
