@@ -3,11 +3,14 @@
     python -m recipes.export_tflite --model_dir=all-MiniLM-L6-v2 --output_dir=runs/web --web
     python -m benchmarks.web_page --web_dir=runs/web/web
 
-compares the ids of hostile strings with Python's, and times a text. Beside transformers.js on an
-.onnx in 8 bits of the same model, at MODEL_DIR/onnx/model_quantized.onnx:
+compares the ids of hostile strings with Python's, and times a text. Beside MediaPipe on the same
+file, an embedder's, and transformers.js on an .onnx in 8 bits of the same model, at
+MODEL_DIR/onnx/model_quantized.onnx:
 
-    npm install --prefix=runs/peer --ignore-scripts @huggingface/transformers
-    python -m benchmarks.web_page --web_dir=runs/web/web --peer_dir=runs/peer --model_dir=MODEL_DIR
+    npm install --prefix=runs/peers --ignore-scripts @huggingface/transformers \\
+        @mediapipe/tasks-text
+    python -m benchmarks.web_page --web_dir=runs/web/web --peers_dir=runs/peers \\
+        --model_dir=MODEL_DIR
 
 --write_onnx writes that file, by PyTorch and ONNX Runtime (`.[benchmarks]`).
 """
@@ -28,7 +31,9 @@ from recipes.shell import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("web_dir", None, "Folder that export_tflite --web wrote.")
-flags.DEFINE_string("peer_dir", None, "Folder with node_modules/@huggingface/transformers.")
+flags.DEFINE_string(
+    "peers_dir", None, "Folder with transformers.js and MediaPipe in node_modules."
+)
 flags.DEFINE_string("model_dir", None, "Hugging Face's folder of the model, for transformers.js.")
 flags.DEFINE_bool("write_onnx", False, "Write MODEL_DIR/onnx/model_quantized.onnx.")
 flags.DEFINE_integer("strings", 10_000, "Hostile strings to compare ids on; 0 for none.", 0)
@@ -62,14 +67,21 @@ OURS = """async () => {
   const model = await loadModel();
   return (text) => model.run(text);
 }"""
-PEER = """async () => {
+TRANSFORMERS = """async () => {
   const { env, pipeline } = await import('./transformers.min.js');
   env.allowRemoteModels = false;
   env.allowLocalModels = true;
   env.localModelPath = '/';
-  env.backends.onnx.wasm.wasmPaths = '/peer/';
+  env.backends.onnx.wasm.wasmPaths = '/transformers/';
   const embed = await pipeline('feature-extraction', 'model', { dtype: 'q8', device: 'wasm' });
   return async (text) => (await embed(text, { pooling: 'mean', normalize: true })).data;
+}"""
+MEDIAPIPE = """async () => {
+  const { FilesetResolver, TextEmbedder } = await import('./text_bundle.mjs');
+  const files = await FilesetResolver.forTextTasks('.');
+  const options = { baseOptions: { modelAssetPath: 'model.tflite' } };
+  const embedder = await TextEmbedder.createFromOptions(files, options);
+  return async (text) => embedder.embed(text);
 }"""
 
 
@@ -87,11 +99,11 @@ def main():
         shutil.copytree(FLAGS.web_dir, place / "ours")
         (place / "ours" / "empty.html").write_text(EMPTY)
         pages = {"ours": OURS}
-        if FLAGS.peer_dir:
+        if FLAGS.peers_dir:
             if FLAGS.write_onnx:
                 write_onnx(pathlib.Path(FLAGS.model_dir))
-            copy_peer(place)
-            pages["peer"] = PEER
+            copy_peers(place)
+            pages |= {"transformers": TRANSFORMERS, "mediapipe": MEDIAPIPE}
         handler = functools.partial(_Quiet, directory=place)
         with (
             http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server,
@@ -140,12 +152,17 @@ def time_page(page, address, name, load):
     )
 
 
-def copy_peer(place):
-    """Copy transformers.js, ONNX Runtime for the web and the model beside the page."""
-    modules = pathlib.Path(FLAGS.peer_dir) / "node_modules"
-    shutil.copytree(modules / "onnxruntime-web/dist", place / "peer")
-    shutil.copy(modules / "@huggingface/transformers/dist/transformers.min.js", place / "peer")
-    (place / "peer" / "empty.html").write_text(EMPTY)
+def copy_peers(place):
+    """Copy transformers.js with ONNX Runtime and the model, and MediaPipe, beside the page."""
+    modules = pathlib.Path(FLAGS.peers_dir) / "node_modules"
+    shutil.copytree(modules / "onnxruntime-web/dist", place / "transformers")
+    script = modules / "@huggingface/transformers/dist/transformers.min.js"
+    shutil.copy(script, place / "transformers")
+    shutil.copytree(modules / "@mediapipe/tasks-text/wasm", place / "mediapipe")
+    shutil.copy(modules / "@mediapipe/tasks-text/text_bundle.mjs", place / "mediapipe")
+    shutil.copy(pathlib.Path(FLAGS.web_dir) / "model.tflite", place / "mediapipe")
+    for name in ("transformers", "mediapipe"):
+        (place / name / "empty.html").write_text(EMPTY)
     (place / "model").mkdir()
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
         shutil.copy(pathlib.Path(FLAGS.model_dir) / name, place / "model")
