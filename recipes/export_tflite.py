@@ -98,8 +98,8 @@ with group("Metadata"):
 flags.mark_flags_as_required(["output_dir"])
 
 
-# Files beside model.tflite.
-CARD, GOLDEN = "model_card.md", "golden.json"
+# Files beside model.tflite, and a folder.
+CARD, GOLDEN, WEB = "model_card.md", "golden.json", "web"
 OF_READERS = ("labels", "fixed_only", "score_threshold", "tokenizer_in_graph")
 OF_READERS += ("check_text", "golden", "trainable_head", "token_vectors", "web")
 # Heads that --pooling leaves in place: their checkpoints may lack the pooler of an encoder.
@@ -153,7 +153,8 @@ def main():
     check_flags()
     path = pathlib.Path(FLAGS.output_dir) / "model.tflite"
     if not FLAGS.overwrite:
-        files = path, path.with_name(CARD), path.with_name(GOLDEN)
+        files = [path, *(path.with_name(name) for name in (CARD, GOLDEN))]
+        files += [path.with_name(WEB)] * FLAGS.web
         check_absent(*files, advice="give `overwrite` to replace it, or another folder")
     head = find_head()
     entry_point.load_tensorflow()
@@ -169,9 +170,6 @@ def main():
 
 def export_reader(model, path, tokenizer, calibration):
     """Export a model that reads texts, with its card and its golden outputs."""
-    kind = EMBEDDER if FLAGS.pooling else kind_of(model)
-    if FLAGS.web:
-        export.check_web(kind, tokenizer)
     settings = checkpoints.read_task_settings(FLAGS.model_dir)
     golden = FLAGS.golden and read_as_the_task(
         FLAGS.golden, FLAGS.check_column, FLAGS.check_pair_column
@@ -185,6 +183,8 @@ def export_reader(model, path, tokenizer, calibration):
         credits=dataclass_flags.read(export.Credits),
     )
     if FLAGS.web:
+        kind = EMBEDDER if FLAGS.pooling else kind_of(model)
+        export.check_web(kind, tokenizer)
         options = export.web_options(options, kind)
     labels = FLAGS.labels or checkpoints.read_labels(FLAGS.model_dir)
     differences = export.export_tflite(
@@ -203,7 +203,7 @@ def export_reader(model, path, tokenizer, calibration):
 
 def export_page(path):
     """Write the folder that runs a file in a browser, and log how to open it."""
-    folder = path.with_name("web")
+    folder = path.with_name(WEB)
     export.write_web_folder(path, folder, FLAGS.name)
     logging.info(
         "Wrote %s; run `python -m http.server -d %s` and open http://localhost:8000.",
