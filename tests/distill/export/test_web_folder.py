@@ -130,7 +130,8 @@ def check_ids(page, site, texts, tokenizer):
     (site[1] / "classifier" / "parts.json").write_text(json.dumps(parts | {"texts": texts}))
     rows = page.js(
         "(async () => { const { encode, WordPiece } = await import('./tfnlp.js');"
-        "const { json, rules, texts } = await (await fetch('parts.json')).json();"
+        "const file = await fetch('parts.json', { cache: 'no-store' });"
+        "const { json, rules, texts } = await file.json();"
         "const pieces = new WordPiece(json, rules);"
         "return texts.flatMap((text, i) => [encode(pieces, 24, text),"
         "encode(pieces, 24, text, texts[texts.length - 1 - i])]"
