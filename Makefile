@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: demo test test-slow test-all slow-tests mutants mobile docs docs-links lint dist installed licences saved_files beam notebooks
+.PHONY: demo test test-slow test-all slow-tests mutants mobile docs docs-links lint dist installed licences saved_files beam notebooks web
 
 demo: $(VENV)/demo.stamp
 	$(RUN) recipes/demo.py --output_dir=demo --packages_dir=$(VENV)/demo
@@ -52,6 +52,10 @@ beam: $(VENV)/test.stamp $(VENV)/beam/beam.stamp
 		tests/distill/reports/test_prediction_shards.py \
 		tests/distill/learning/test_augmentation_file.py \
 		tests/distill/learning/test_teacher_outputs.py
+
+# The page for browsers: its types, its tests and its bundle, by Node.js and npm.
+web:
+	cd distill/export/web && npm ci --ignore-scripts && npm run check && npm test && npm run build
 
 lint: $(VENV)/test.stamp
 	$(RUN) -m ruff check .

@@ -25,9 +25,15 @@ from absl import flags, logging
 from distill import export, runtime
 from recipes.flags import data_flags, dataclass_flags, model_flags
 from recipes.shell import entry_point
-from recipes.shell.command_line import group, no_effect, read_numbers, refuse_without
+from recipes.shell.command_line import (
+    group,
+    no_effect,
+    read_numbers,
+    refuse_beside,
+    refuse_without,
+)
 from tfnlp import checkpoints, text
-from tfnlp.tasks.kinds import ANSWERER, CLASSIFIER, EMBEDDER, TAGGER
+from tfnlp.tasks.kinds import ANSWERER, CLASSIFIER, EMBEDDER, TAGGER, kind_of
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_absent, read_json, write_text
 
@@ -38,6 +44,9 @@ flags.DEFINE_bool("overwrite", False, "Write over the files that are there.")
 names = ("quantization", "max_length", "fixed_only", "pooling", "tokenizer_in_graph")
 names += ("trainable_head", "token_vectors")
 dataclass_flags.define(export.Export, *names, fixed_lengths=None)
+flags.DEFINE_bool(
+    "web", False, "Write a page that runs the file in a browser to OUTPUT_DIR/web, by npm."
+)
 
 
 def define_sample_flags(use, count, text):
@@ -89,10 +98,10 @@ with group("Metadata"):
 flags.mark_flags_as_required(["output_dir"])
 
 
-# Files beside model.tflite.
-CARD, GOLDEN = "model_card.md", "golden.json"
+# Files beside model.tflite, and a folder.
+CARD, GOLDEN, WEB = "model_card.md", "golden.json", "web"
 OF_READERS = ("labels", "fixed_only", "score_threshold", "tokenizer_in_graph")
-OF_READERS += ("check_text", "golden", "trainable_head", "token_vectors")
+OF_READERS += ("check_text", "golden", "trainable_head", "token_vectors", "web")
 # Heads that --pooling leaves in place: their checkpoints may lack the pooler of an encoder.
 POOLED_HEADS = (CLASSIFIER.head, TAGGER.head, ANSWERER.head, "masked_lm")
 
@@ -105,6 +114,8 @@ def check_flags():
         raise no_effect("calibration_text", f"with quantization={FLAGS.quantization}")
     if FLAGS.golden and FLAGS.tokenizer_in_graph:
         raise no_effect("golden", "with tokenizer_in_graph=true, which takes no ids")
+    if FLAGS.web:
+        refuse_beside(["tokenizer_in_graph", "token_vectors"], "web")
 
 
 def refuse_flags_of_others(head):
@@ -142,7 +153,8 @@ def main():
     check_flags()
     path = pathlib.Path(FLAGS.output_dir) / "model.tflite"
     if not FLAGS.overwrite:
-        files = path, path.with_name(CARD), path.with_name(GOLDEN)
+        files = [path, *(path.with_name(name) for name in (CARD, GOLDEN))]
+        files += [path.with_name(WEB)] * FLAGS.web
         check_absent(*files, advice="give `overwrite` to replace it, or another folder")
     head = find_head()
     entry_point.load_tensorflow()
@@ -170,6 +182,10 @@ def export_reader(model, path, tokenizer, calibration):
         check_inputs=check_inputs(),
         credits=dataclass_flags.read(export.Credits),
     )
+    if FLAGS.web:
+        kind = EMBEDDER if FLAGS.pooling else kind_of(model)
+        export.check_web(kind, tokenizer)
+        options = export.web_options(options, kind)
     labels = FLAGS.labels or checkpoints.read_labels(FLAGS.model_dir)
     differences = export.export_tflite(
         model, path, tokenizer, labels, options, task_settings=settings
@@ -181,6 +197,18 @@ def export_reader(model, path, tokenizer, calibration):
     if golden:
         export.write_golden(path.with_name(GOLDEN), runtime.load_runner(path), golden)
         logging.info("Wrote %s.", path.with_name(GOLDEN))
+    if FLAGS.web:
+        export_page(path)
+
+
+def export_page(path):
+    """Write the folder that runs a file in a browser, and log how to open it."""
+    folder = path.with_name(WEB)
+    export.write_web_folder(path, folder, FLAGS.name)
+    logging.info(
+        "Wrote %s; run `python -m http.server -d %s` and open http://localhost:8000.",
+        *(folder, folder),
+    )
 
 
 def export_writer(model, path, tokenizer):

@@ -40,8 +40,11 @@ class Page:
             text += byte
         return json.loads(text[:-1])
 
-    def open(self, path, scripts=True, place=""):
-        """Load a file, at a place, and wait until its scripts have run, unless they are off."""
+    def open(self, path, scripts=True, place="", script=""):
+        """Load a file or an address, and wait until its scripts have run, unless they are off.
+
+        `script` runs before them.
+        """
         self.session = None
         self.events.clear()
         target = self("Target.createTarget", url="about:blank")["targetId"]
@@ -49,7 +52,9 @@ class Page:
         for domain in ("Page", "Runtime", "Network", "Log"):
             self(f"{domain}.enable")
         self("Emulation.setScriptExecutionDisabled", value=not scripts)
-        self("Page.navigate", url=path.as_uri() + place)
+        self("Page.addScriptToEvaluateOnNewDocument", source=script)
+        address = path if isinstance(path, str) else path.as_uri()
+        self("Page.navigate", url=address + place)
         while not any(e["method"] == "Page.loadEventFired" for e in self.events):
             self.events.append(self._read())
         return self

@@ -10,3 +10,6 @@ from .options import Credits as Credits
 from .options import DecoderExport as DecoderExport
 from .options import Export as Export
 from .tflite import export_tflite as export_tflite
+from .web_folder import check_web as check_web
+from .web_folder import web_options as web_options
+from .web_folder import write_web_folder as write_web_folder

@@ -3,11 +3,16 @@
 import json
 import re
 
+import pytest
+from ai_edge_litert.interpreter import Interpreter
+
+from distill.export.web_folder import build_page
 from distill.runtime import TextGenerator
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.generation import generate
 from tfnlp.models import build_model
 from tfnlp.text import load_tokenizer
+from tfnlp.utils.errors import InputError
 
 
 def test_a_file_has_a_card_and_golden_outputs(student, exported, refused, tmp_path):
@@ -78,3 +83,22 @@ def test_a_language_model_is_exported(run, refused, language_model, tmp_path):
     assert "--max_length=99 must lie between 3 and 40" in error
     error = refused("predict", f"--model={tmp_path / 'model.tflite'}", "--text=a")
     assert "is of the kind generator" in error
+
+
+def test_a_page_of_a_tagger_is_written(run, refused, one_layer, tokenizer, tmp_path):
+    folder, flags = tmp_path / "tagger", [f"--output_dir={tmp_path / 'file'}", "--web"]
+    save_model(build_model(one_layer, "chooser"), tmp_path / "chooser", None, tokenizer)
+    assert "--web" in refused("export_tflite", f"--model_dir={tmp_path / 'chooser'}", *flags)
+    try:
+        build_page(tmp_path / "page")
+    except (InputError, FileNotFoundError) as e:
+        pytest.skip(f"npm cannot build the page: {e}")
+    save_model(build_model(one_layer, "tagger", 2), folder, ["O", "B-x"], tokenizer)
+    flags = [f"--model_dir={folder}", *flags, "--max_length=16", "--name=Names"]
+    assert "python -m http.server" in run("export_tflite", *flags).stderr
+    settings = json.loads((tmp_path / "file/web/settings.json").read_text())
+    assert (settings["kind"], settings["name"], settings["max_length"]) == ("tagger", "Names", 16)
+    written = Interpreter(str(tmp_path / "file/web/model.tflite")).get_signature_list()
+    assert [*written] == ["run", "run_16"]
+    names = {file.name for file in (tmp_path / "page").iterdir()}
+    assert names < {file.name for file in (tmp_path / "file/web").iterdir()}

@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "licences.md"
+LOCK = ROOT / "distill" / "export" / "web" / "package-lock.json"
 EXTRAS = "test,parity,benchmarks,cuda,docs"  # with these all but Beam and trackers
 # The longest text of the field "License" that is a name: others hold the licence itself.
 LONGEST = 60
@@ -35,6 +36,14 @@ its wheel contains none of these packages.
 ## Packages that these bring
 
 {further}
+
+## Packages of the page for browsers
+
+npm fetches them for `export_tflite --web` and `make web`. The page holds code of
+`@huggingface/tokenizers` and the two of LiteRT, and says so in its `LICENCES.txt`; the others
+build it.
+
+{web}
 """
 
 
@@ -86,6 +95,18 @@ def bringers_of(packages):
     return {p: list(always[p] or by_extra[p]) for p in [*always.keys() | by_extra.keys()]}
 
 
+def web_table():
+    """Return the table of the packages in npm's lock file; esbuild has one for each system."""
+    packages = json.loads(LOCK.read_text("utf-8"))["packages"]
+    packages = {path.removeprefix("node_modules/"): facts for path, facts in packages.items()}
+    rows = [
+        [name, facts["version"], facts["license"], note_of(facts["license"])]
+        for name, facts in packages.items()
+        if name and not name.startswith("@esbuild/")
+    ]
+    return table(["package", "version", "licence", "note"], rows)
+
+
 def page(packages):
     """Return the text of the page.
 
@@ -112,6 +133,7 @@ def page(packages):
         python=f"{sys.version_info.major}.{sys.version_info.minor}",
         declared=table(["package", "versions", "extra", "read", "licence", "note"], first),
         further=table(["package", "brought by", "licence", "note"], second),
+        web=web_table(),
     )
 
 

@@ -23,3 +23,7 @@ def test_every_declared_package_has_its_line():
     rows = [row for row in rows if row[0] not in ("package", "---")]
     assert {(canonicalize_name(row[0]), row[1]) for row in rows} == wanted
     assert len(rows) > 40 and not any("not stated" in row for row in rows)
+
+
+def test_every_package_of_the_lock_file_has_its_line():
+    assert licences.PAGE.read_text("utf-8").endswith(f"\n\n{licences.web_table()}\n")
