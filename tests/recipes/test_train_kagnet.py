@@ -64,5 +64,5 @@ def test_what_does_not_fit_is_told(place):
         graph: "",
     }
     check_refusals("train_kagnet", flags(place), cases)
-    cases = {graph: f"--chooser_dir={place}/classifier holds a classifier"}
+    cases = {graph: f"--chooser_dir={place}/classifier holds a model with the head 'classifier'"}
     check_refusals("train_kagnet", flags(place, "classifier"), cases)
