@@ -171,7 +171,7 @@ def test_a_training_begins_with_its_data_and_where_it_runs(
     config = TrainingConfig(batch_size=4, learning_rate=1000)
     run = RunFolder(tmp_path / "run", {})
     task = Classification(["bad", "good"])
-    with caplog.at_level("INFO"):
+    with caplog.at_level("INFO", "absl"):
         FineTuning(
             task, build_model(one_layer, "classifier", 2), tokenizer, data, config, run=run
         ).run_all()

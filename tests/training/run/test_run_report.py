@@ -35,7 +35,7 @@ def test_the_card_tells_the_model_that_was_trained(tmp_path, caplog):
     scores = {"parameters": 1234, "dev_accuracy": 0.75, "dev_only_answer": "O"}
     figures = scores | {"dev_baseline_accuracy": 0.5}
     kept = "1 of 2, by the highest val_accuracy"
-    with caplog.at_level("INFO"):
+    with caplog.at_level("INFO", "absl"):
         write_report(run, figures, facts=TaskFacts(examples={"train": 12345, "dev": 6}, kept=kept))
     assert f"best epoch ({kept})" in caplog.text
     assert caplog.text.index("A baseline has no model") < caplog.text.index("dev_baseline_acc")
