@@ -17,7 +17,7 @@ from recipes.flags import data_flags, dataclass_flags
 from recipes.shell import entry_point
 from recipes.shell.command_line import no_effect
 from tfnlp import checkpoints, text
-from tfnlp.utils.files import check_writable
+from tfnlp.utils.files import check_absent
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("teacher_dir", None, "Folder of an encoder, or its name on the Hub.")
@@ -32,7 +32,7 @@ flags.mark_flags_as_required(["teacher_dir", "output_dir"])
 
 def main():
     folder = pathlib.Path(FLAGS.output_dir)
-    check_writable(folder / "config.json")
+    check_absent(folder / "config.json")
     settings = dataclass_flags.read(learning.StaticSettings)
     texts, columns = [] if FLAGS.text else None, (FLAGS.text_column, FLAGS.pair_column)
     for path in FLAGS.text or ():
