@@ -24,7 +24,6 @@ the same command resumes a killed run; with --runner an Apache Beam pipeline mak
 """
 
 import os
-import pathlib
 
 from absl import flags
 
@@ -32,6 +31,7 @@ from distill import reports, runtime
 from recipes.flags import data_flags, dataclass_flags, runner_flags
 from recipes.shell import entry_point
 from recipes.shell.command_line import refuse_beside, refuse_without, require_one
+from recipes.shell.input_checks import names_file
 from tfnlp import checkpoints, pipelines
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_holds_only
@@ -76,7 +76,7 @@ WRITTEN = ("predictions*", "summary.json", "settings.json", "part-*.json")
 
 def model_of_flags():
     """Return the kind, labels and settings of --model, and a function that loads its runner."""
-    if FLAGS.model.endswith(".tflite") or pathlib.Path(FLAGS.model).is_file():
+    if names_file():
         refuse_beside(["batch_size"], f"model={FLAGS.model}, which reads a text at a time")
         runner = runtime.load_runner(FLAGS.model, FLAGS.num_threads)
         return runner.kind, runner.labels, runner.settings, lambda: runner

@@ -12,7 +12,6 @@ move. With --relevance_column nDCG@10 before and after is printed, and the time 
 """
 
 import json
-import pathlib
 import time
 
 from absl import flags
@@ -20,6 +19,7 @@ from absl import flags
 from distill import runtime
 from recipes.shell import entry_point
 from recipes.shell.command_line import check_output
+from recipes.shell.input_checks import names_file
 from tfnlp import pipelines
 from tfnlp.tasks.retrieval import ndcg_10
 from tfnlp.text.reading.readers import as_finite_number, read_columns
@@ -62,7 +62,7 @@ def main():
 
 
 def load_runner():
-    if pathlib.Path(FLAGS.model).is_file():
+    if names_file():
         return runtime.load_runner(FLAGS.model, FLAGS.num_threads)
     entry_point.load_tensorflow()
     return pipelines.load_runner(FLAGS.model, tokens=True)

@@ -19,6 +19,7 @@ from distill import runtime
 from recipes.flags import dataclass_flags
 from recipes.shell import entry_point
 from recipes.shell.command_line import refuse_without
+from recipes.shell.input_checks import names_file
 from tfnlp import pipelines, text
 from tfnlp.tasks.kinds import EMBEDDER
 from tfnlp.utils.errors import InputError
@@ -68,7 +69,7 @@ def main():
 
 def load_embedder():
     """Return the pipeline of vectors of --model."""
-    if FLAGS.model.endswith(".tflite") or pathlib.Path(FLAGS.model).is_file():
+    if names_file():
         return runtime.TextEmbedder(FLAGS.model)
     entry_point.load_tensorflow()
     if pipelines.read_kind(FLAGS.model) != EMBEDDER:

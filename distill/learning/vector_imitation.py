@@ -1,10 +1,12 @@
 """Learning a teacher's vectors of texts, which need no labels."""
 
 import dataclasses
+import itertools
 import random
 
+from tfnlp.objectives import read_texts
 from tfnlp.tasks import SentenceVectors, TextGroups
-from tfnlp.text.reading.readers import read_columns, read_every_text
+from tfnlp.text.reading.readers import read_columns
 from tfnlp.utils.errors import InputError
 
 
@@ -61,18 +63,10 @@ def read_unlabelled(paths, columns):
         columns: of the texts, where there are columns.
 
     Raises:
-        InputError: as in `read_every_text`, and for files without a text.
+        InputError: as in `read_texts`.
     """
-    texts = {
-        text.strip(): None
-        for path in paths
-        for column in columns
-        for text in read_every_text(path, column)
-    }
-    texts.pop("", None)
-    if not texts:
-        raise InputError(f"{','.join(map(str, paths))} holds no text; give files with texts.")
-    return PlainTexts([*texts])
+    texts = (read_texts([path], column) for path in paths for column in columns)
+    return PlainTexts([*dict.fromkeys(itertools.chain.from_iterable(texts))])
 
 
 def read_translations(paths, columns):

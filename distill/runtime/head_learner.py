@@ -3,7 +3,6 @@
 The file is one of `export_tflite` with `trainable_head`. Its encoder stays; the last layer learns.
 """
 
-import hashlib
 import zipfile
 
 import numpy as np
@@ -14,7 +13,7 @@ from tfnlp.tasks.classifier_settings import Decision
 from tfnlp.tasks.kinds import CLASSIFIER
 from tfnlp.text.reading.text_arguments import as_texts
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import atomic_replace
+from tfnlp.utils.files import atomic_replace, file_hash
 
 # Signatures of the file. They sort after "run", which runtimes take for the first.
 FEATURES, PROBABILITY, START, STEP = "text_features", "score_features", "start_head", "train_head"
@@ -151,4 +150,4 @@ class _HeadBackend(LiteRtBackend):
 
     def digest(self):
         """Return the SHA-256 of the file."""
-        return hashlib.sha256(self.path.read_bytes()).hexdigest()
+        return file_hash(self.path)

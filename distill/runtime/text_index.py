@@ -17,8 +17,6 @@ from tfnlp.utils.errors import InputError, needs_packages
 from tfnlp.utils.files import atomic_replace, read_json, write_json, write_text
 
 FACTS, GRAPH, TEXTS, VECTORS = "index.json", "index.usearch", "texts.jsonl", "vectors.i8"
-# Names of prompts that indexed texts begin with, the first that a model has.
-OF_TEXTS = ("document", "passage")
 # Metric and type of usearch for each precision.
 NUMBERS = {"float32": ("cos", "f32"), "int8": ("cos", "i8"), "bits": ("hamming", "b1")}
 # Texts of the graph that a search compares with at once: usearch's own 64 find 1.7 % fewer.
@@ -105,7 +103,7 @@ def _vectors(texts, embedder, dims):
             "beginning alone; split them.",
             *(cut, len(texts), most),
         )
-    vectors = embedder.embed(strings, prompt=_prompt(embedder, *OF_TEXTS))
+    vectors = embedder.embed(strings, prompt=embedder.text_prompt)
     width = vectors.shape[1]
     if (dims or 0) > width:
         raise InputError(
@@ -142,7 +140,7 @@ class TextIndex:
             self._vectors = np.memmap(folder / VECTORS, "int8", "r", shape=shape)
         check = self.facts["check"]
         texts = [self.texts[check["text"]]["text"]]
-        vectors = embedder.embed(texts, prompt=_prompt(embedder, *OF_TEXTS))
+        vectors = embedder.embed(texts, prompt=embedder.text_prompt)
         width = len(check["vector"])
         if vectors.shape[1] < width or self._of(vectors)[0] @ check["vector"] < SAME_MODEL:
             raise InputError(
@@ -170,8 +168,8 @@ class TextIndex:
                 f"The query has {len(encoding.token_ids)} tokens, and the model reads {most}; "
                 "shorten it."
             )
-        prompt = _prompt(self.embedder, "query")
-        vector = self._of(self.embedder.embed([query], prompt=prompt))[0]
+        vectors = self.embedder.embed([query], prompt=self.embedder.query_prompt)
+        vector = self._of(vectors)[0]
         numbers, scores = self.nearest(vector, count)
         rows = ((self.texts[i], float(score)) for i, score in zip(numbers, scores, strict=True))
         return [Hit(row["text"], row["source"], score) for row, score in rows]
@@ -182,11 +180,11 @@ class TextIndex:
         if self._vectors is None:
             matches = self._graph.search(query, count)
             return matches.keys, 1 - matches.distances
-        found = self._graph.search(query, max(EXPANSION, CANDIDATES * count)).keys
-        rows = self._vectors[found] / self.facts["scale"]  # (candidates, D)
+        numbers = self._graph.search(query, max(EXPANSION, CANDIDATES * count)).keys
+        rows = self._vectors[numbers] / self.facts["scale"]  # (candidates, D)
         scores = rows @ vector / np.maximum(np.linalg.norm(rows, axis=1), 1e-12)
         best = np.argsort(-scores, kind="stable")[:count]
-        return found[best], scores[best]
+        return numbers[best], scores[best]
 
     def _of(self, vectors):
         return _first(vectors, self.facts["dimensions"])
@@ -204,10 +202,10 @@ def recall(index, vectors, queries=None, count=10):
     if queries is None:
         queries = vectors[:: -(-len(vectors) // 200)]
     exact = np.argsort(-(queries @ vectors.T), axis=1, kind="stable")[:, :count]
-    found = (index.nearest(query, count)[0] for query in queries)
+    hits = (index.nearest(query, count)[0] for query in queries)
     shares = [
         len({*row} & {*near.tolist()}) / len(row)
-        for row, near in zip(exact.tolist(), found, strict=True)
+        for row, near in zip(exact.tolist(), hits, strict=True)
     ]
     return float(np.mean(shares))
 
@@ -227,11 +225,6 @@ def _first(vectors, dims):
     """Return the first entries of vectors, of length 1."""
     vectors = vectors[:, :dims]
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-
-
-def _prompt(embedder, *names):
-    """Return the first of some prompts that a model has, or None."""
-    return next((name for name in names if name in embedder.settings.get("prompts", {})), None)
 
 
 def _usearch():

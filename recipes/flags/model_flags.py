@@ -202,8 +202,12 @@ def _vector_head():
             f"pooling={flag_text(FLAGS.pooling)} is not the pooling of "
             f"model_dir={FLAGS.model_dir}, {','.join(stored.pooling)}; leave it out."
         )
-    given = configs.VectorHead(tuple(FLAGS.pooling)) if FLAGS.pooling else configs.VectorHead()
-    return stored or given
+    return stored or pooling_head() or configs.VectorHead()
+
+
+def pooling_head():
+    """Return the `VectorHead` of --pooling, or None if it is not given."""
+    return configs.VectorHead(tuple(FLAGS.pooling)) if FLAGS.pooling else None
 
 
 def start_embeddings(model, tokenizer, texts):

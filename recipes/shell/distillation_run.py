@@ -12,7 +12,7 @@ from recipes.flags import (
     runner_flags,
     training_flags,
 )
-from tfnlp import checkpoints, configs, text, training
+from tfnlp import checkpoints, text, training
 
 FLAGS = flags.FLAGS
 # Outputs that loss terms compare. Those that no term reads cost nothing: models compute them.
@@ -78,9 +78,8 @@ def load_teacher(folder, task, dtype=None):
 
 def _vectors():
     """Return {"vectors": head} of --pooling, empty where it is not given."""
-    if "pooling" in FLAGS and FLAGS.pooling:
-        return {"vectors": configs.VectorHead(tuple(FLAGS.pooling))}
-    return {}
+    head = model_flags.pooling_head() if "pooling" in FLAGS else None
+    return {"vectors": head} if head else {}
 
 
 def make_models(task, train):

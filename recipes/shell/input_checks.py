@@ -80,6 +80,11 @@ def check_columns():
             next(text.read_columns(path, columns, lists=columns))
 
 
+def names_file():
+    """Return whether --model is a .tflite file, there or not, and no folder."""
+    return FLAGS.model.endswith(".tflite") or pathlib.Path(FLAGS.model).is_file()
+
+
 def with_column_flag(error):
     """Return an error's message; prefix a missing column with the flag that names it."""
     if isinstance(error, ColumnError):

@@ -35,6 +35,18 @@ def run(tmp_path_factory):
     shell.close()
 
 
+@pytest.fixture
+def float_file(run, tmp_path):
+    """Exports a folder in float32: `float_file(folder)` is the path of the file."""
+
+    def export(folder):
+        flags = [f"--model_dir={folder}", f"--output_dir={tmp_path}", "--quantization=float32"]
+        run("export_tflite", *flags)
+        return tmp_path / "model.tflite"
+
+    return export
+
+
 @pytest.fixture(scope="session")
 def refused(run):
     """Runs a recipe that refuses its flags: `refused(recipe, *flags)` is its sentence."""

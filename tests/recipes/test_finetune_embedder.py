@@ -24,7 +24,7 @@ def flags(one_layer, tokenizer, tmp_path):
     return [*files, "--text_columns=text,other", "--max_length=12"]
 
 
-def test_a_run_ends_in_a_folder_and_a_file_with_its_vectors(run, flags, tmp_path):
+def test_a_run_ends_in_a_folder_and_a_file_with_its_vectors(run, float_file, flags, tmp_path):
     how = ["--pooling=first,mean", "--matryoshka_dims=16,4", "--query_prompt=the "]
     done = run("finetune_embedder", *flags, *how, "--epochs=60", "--learning_rate=5e-3")
     figures = json.loads((tmp_path / "run/figures.json").read_text())
@@ -33,9 +33,11 @@ def test_a_run_ends_in_a_folder_and_a_file_with_its_vectors(run, flags, tmp_path
     settings = json.loads((tmp_path / "run/best/config_sentence_transformers.json").read_text())
     assert settings["prompts"] == {"query": "the "}
     best = f"--model_dir={tmp_path / 'run/best'}"
-    run("export_tflite", best, f"--output_dir={tmp_path}", "--quantization=float32")
     texts = [text for pair in PAIRS for text in pair]
-    model, file = load_runner(tmp_path / "run/best"), TextEmbedder(tmp_path / "model.tflite")
+    model, file = (
+        load_runner(tmp_path / "run/best"),
+        TextEmbedder(float_file(tmp_path / "run/best")),
+    )
     for prompt in (None, "query"):
         vectors = file.embed(texts, prompt=prompt)
         np.testing.assert_allclose(vectors, model.embed(texts, prompt=prompt), atol=1e-5)

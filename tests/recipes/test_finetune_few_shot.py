@@ -27,19 +27,13 @@ def flags(one_layer, tokenizer, tmp_path):
     return [*files, "--max_length=12"]
 
 
-def test_a_run_ends_in_a_classifier_and_its_file(run, flags, tmp_path):
+def test_a_run_ends_in_a_classifier_and_its_file(run, float_file, flags, tmp_path):
     how = ["--shots=3", "--epochs=2", "--learning_rate=5e-3", "--keep_every=1"]
     run("finetune_few_shot", *flags, *how, "--baseline")
     figures = json.loads((tmp_path / "run/figures.json").read_text())
     assert figures["dev_accuracy"] == 1 and figures["dev_logistic_regression_accuracy"] >= 0.5
     best = tmp_path / "run/best"
-    run(
-        "export_tflite",
-        f"--model_dir={best}",
-        f"--output_dir={tmp_path}",
-        "--quantization=float32",
-    )
-    model, file = load_runner(best), TextClassifier(tmp_path / "model.tflite")
+    model, file = load_runner(best), TextClassifier(float_file(best))
     texts = [text for text, _ in ROWS]
     p, expected = ([[*x.probabilities.values()] for x in y.classify(texts)] for y in (file, model))
     np.testing.assert_allclose(p, expected, atol=1e-5)

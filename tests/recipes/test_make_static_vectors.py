@@ -13,7 +13,9 @@ from tfnlp.pipelines import load_runner
 PAIRS = [("a fine film", "the good film"), ("the the a", "a the a"), ("film", "fine good")]
 
 
-def test_vectors_of_a_teacher_learn_and_become_a_file(run, one_layer, tokenizer, tmp_path):
+def test_vectors_of_a_teacher_learn_and_become_a_file(
+    run, float_file, one_layer, tokenizer, tmp_path
+):
     save_model(build_model(one_layer, "embedder"), tmp_path / "teacher", None, tokenizer)
     rows = ["text\tother", *("\t".join(pair) for pair in PAIRS)]
     (tmp_path / "pairs.tsv").write_text("\n".join(rows))
@@ -38,17 +40,9 @@ def test_vectors_of_a_teacher_learn_and_become_a_file(run, one_layer, tokenizer,
     losses = [json.loads(line)["similarity_loss"] for line in lines if "similarity_loss" in line]
     assert losses[-1] < losses[0] / 2
     best = tmp_path / "run/best"
-    run(
-        "export_tflite",
-        f"--model_dir={best}",
-        f"--output_dir={tmp_path}",
-        "--quantization=float32",
-    )
     texts = [text for pair in PAIRS for text in pair] + ["film " * 600]
     expected = load_runner(best).embed(texts)
-    np.testing.assert_allclose(
-        TextEmbedder(tmp_path / "model.tflite").embed(texts), expected, atol=1e-5
-    )
+    np.testing.assert_allclose(TextEmbedder(float_file(best)).embed(texts), expected, atol=1e-5)
 
 
 def test_texts_that_nothing_reads_are_refused(run, tmp_path):

@@ -5,7 +5,7 @@ from absl import logging
 from tfnlp import checkpoints
 from tfnlp.checkpoints import sentence_modules
 from tfnlp.checkpoints.checkpoint_map import MAPS, MULTI_LABEL, read_fields, stored_head
-from tfnlp.checkpoints.foreign_static import ForeignReader
+from tfnlp.checkpoints.foreign_static import read_foreign_config
 from tfnlp.checkpoints.tensors import INDEX, OTHER_FORMATS, no_weights
 from tfnlp.configs import MASKED_LMS
 from tfnlp.text.tokenizers.keras_hub_tokenizer import ASSETS, is_preset_file
@@ -100,7 +100,7 @@ def read_head(folder):
             f"{folder / 'config.json'}: the model {architecture} is none of {', '.join(heads)}."
         )
     head = heads[architecture]
-    if head is None and (sentence_modules.has_modules(folder) or foreign_static(folder)):
+    if head is None and sentence_modules.makes_vectors(folder):
         head = "classifier" if sentence_modules.read_classes(folder) else "embedder"
     is_multi_label = _read_fields(folder / "config.json").get("problem_type") == MULTI_LABEL
     return "multi_label_classifier" if head == "classifier" and is_multi_label else head
@@ -110,7 +110,7 @@ def read_family(folder):
     """Return the `CheckpointMap` and the config of a local folder."""
     path = folder / "config.json"
     if foreign_static(folder):
-        return MAPS["static"], ForeignReader(folder).config()
+        return MAPS["static"], read_foreign_config(folder)
     if not path.exists() and any(any(folder.glob(pattern)) for pattern in OTHER_FORMATS):
         raise no_weights(folder)
     if is_preset_file(path):

@@ -12,6 +12,28 @@ from tfnlp.text.tokenizers.tokenizer_files import foreign_static
 from tfnlp.text.tokenizers.unframed import UnframedTokenizer
 from tfnlp.utils.errors import InputError
 
+# Table of sentence-transformers, and model2vec's row of each token.
+THEIR_TABLE, MAPPING = "embedding.weight", "mapping"
+
+
+def read_foreign_config(folder):
+    """Return the `StaticConfig` of a folder, of whose weights the shapes alone are read.
+
+    Raises:
+        InputError: if the folder lacks the table.
+    """
+    reader = TensorReader(foreign_static(folder))
+    size, width = reader.shape(_table_name(reader))
+    return StaticConfig(reader.shape(MAPPING)[0] if MAPPING in reader.names() else size, width)
+
+
+def _table_name(reader):
+    """Return the name of the table, or raise an InputError."""
+    for name in (THEIR_TABLE, TABLE):
+        if name in reader.names():
+            return name
+    raise InputError(f"{reader.description} lacks the tensor {TABLE}; get it anew.")
+
 
 class ForeignReader:
     """Tensors of a folder of model2vec or StaticEmbedding, as of one that `STATIC` writes.
@@ -25,11 +47,9 @@ class ForeignReader:
         reader = TensorReader(place)
         self.description = reader.description
         stored = {name: reader.read(name) for name in reader.names()}
-        table = stored.get("embedding.weight", stored.get(TABLE))
-        if table is None:
-            raise InputError(f"{self.description} lacks the tensor {TABLE}; get it anew.")
-        if "mapping" in stored:
-            table = table[stored["mapping"].astype("int64")]
+        table = stored[_table_name(reader)]
+        if MAPPING in stored:
+            table = table[stored[MAPPING].astype("int64")]
         weights = stored.get(WEIGHTS, np.ones(len(table), "float32")).astype("float32")
         tokenizer = UnframedTokenizer.from_folder(place)
         if len({len(table), len(weights), tokenizer.vocabulary_size}) > 1:
@@ -37,13 +57,9 @@ class ForeignReader:
                 f"{self.description} has {len(table)} vectors and {len(weights)} weights for "
                 f"{tokenizer.vocabulary_size} tokens; get it anew."
             )
-        if "embedding.weight" not in stored and tokenizer.unknown_token_id is not None:
+        if THEIR_TABLE not in stored and tokenizer.unknown_token_id is not None:
             weights[tokenizer.unknown_token_id] = 0
         self._tensors = {TABLE: table.astype("float32"), WEIGHTS: weights}
-
-    def config(self):
-        """Return the `StaticConfig` of the tensors."""
-        return StaticConfig(*self.shape(TABLE))
 
     def size(self):
         """Return the size of the tensors in bytes."""

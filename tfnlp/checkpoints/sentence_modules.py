@@ -80,6 +80,11 @@ def has_modules(folder):
     return (pathlib.Path(folder) / MODULES).exists()
 
 
+def makes_vectors(folder):
+    """Return whether a local folder has modules, or static vectors of an early model2vec."""
+    return has_modules(folder) or foreign_static(folder) is not None
+
+
 def read_vector_head(folder):
     """Return the `VectorHead` of a folder of sentence-transformers, or its name on the Hub.
 
@@ -89,7 +94,7 @@ def read_vector_head(folder):
         InputError: for a module, or a setting of one, that makes another vector.
     """
     folder = find_folder(folder, FETCHED)
-    if not (has_modules(folder) or foreign_static(folder)):
+    if not makes_vectors(folder):
         return None
     encoder, *modules = read_modules(folder)
     modules = [module for module in modules if not is_classifier(module)]
@@ -111,15 +116,13 @@ def read_classes(folder):
     Raises:
         InputError: as `read_modules`.
     """
-    modules = read_modules(folder) if has_modules(folder) else [None]
-    return modules[-1].settings()["out_features"] if is_classifier(modules[-1]) else None
+    last = read_modules(folder)[-1] if has_modules(folder) else None
+    return last.settings()["out_features"] if last and is_classifier(last) else None
 
 
 def is_classifier(module):
     """Return whether a `Module` is a dense layer from the vector of a text to scores."""
-    if module is None or module.kind != "Dense":
-        return False
-    return module.settings().get("module_output_name") == SCORES
+    return module.kind == "Dense" and module.settings().get("module_output_name") == SCORES
 
 
 def read_embedding_settings(folder):

@@ -423,6 +423,19 @@ class Embedder(Pipeline):
 
     kind = EMBEDDER
 
+    @property
+    def query_prompt(self):
+        """Name of the prompt of queries, or None."""
+        return self._first_prompt("query")
+
+    @property
+    def text_prompt(self):
+        """Name of the prompt of texts that are searched, or None."""
+        return self._first_prompt("document", "passage")
+
+    def _first_prompt(self, *names):
+        return next((name for name in names if name in self.settings.get("prompts", {})), None)
+
     def embed(self, texts, pairs=None, prompt=None):
         """Return the embedding of each text, or pair of texts.
 

@@ -6,9 +6,6 @@ from tfnlp.functional.late_interaction import max_sim
 from tfnlp.tasks.kinds import CLASSIFIER, SCORER, TOKEN_EMBEDDER
 from tfnlp.utils.errors import InputError
 
-# Names of the prompts of queries and of texts.
-PROMPTS = (("query",), ("document", "passage"))
-
 
 def cross_encoder(runner, label=None):
     """Return a function of a query and texts to how well each text fits, by a model of pairs.
@@ -64,9 +61,7 @@ def late_interaction(runner, texts, prompts=(None, None)):
 def reranker(runner, texts, label=None):
     """Return the function of `late_interaction` or `cross_encoder`, by the kind of a pipeline."""
     if runner.kind == TOKEN_EMBEDDER:
-        known = runner.settings.get("prompts", {})
-        names = [next((x for x in y if x in known), None) for y in PROMPTS]
-        return late_interaction(runner, texts, names)
+        return late_interaction(runner, texts, (runner.query_prompt, runner.text_prompt))
     return cross_encoder(runner, label)
 
 

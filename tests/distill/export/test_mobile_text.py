@@ -86,12 +86,8 @@ def matrix(rows):
     return ";".join(" ".join(map(repr, row)) for row in rows)
 
 
-def golden(path, runner, inputs):
-    write_golden(path, runner, inputs)
-    return json.loads(path.read_text("utf-8"))
-
-
-@pytest.mark.parametrize(
+# For each way in which WordPiece normalises a text.
+with_each_normalizer = pytest.mark.parametrize(
     "options",
     [
         {},
@@ -100,6 +96,14 @@ def golden(path, runner, inputs):
         {"lowercase": False, "strip_accents": True},
     ],
 )
+
+
+def golden(path, runner, inputs):
+    write_golden(path, runner, inputs)
+    return json.loads(path.read_text("utf-8"))
+
+
+@with_each_normalizer
 def test_texts_have_the_tokenizers_ids(options, tokenizer, run_page):
     texts = [*ODD, *sentences(0, 6)]
     # Each character by itself too, so that no difference hides in [UNK].

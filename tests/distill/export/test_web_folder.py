@@ -14,7 +14,7 @@ from distill.export import Export, check_web, export_tflite, web_options
 from distill.export.web_folder import SOURCES, build_page, character_rules, write_model
 from distill.runtime import load_runner
 from tests.browser import browser
-from tests.distill.export.test_mobile_text import ODD, sentences
+from tests.distill.export.test_mobile_text import ODD, sentences, with_each_normalizer
 from tfnlp.checkpoints import load_model, read_labels, read_task_settings
 from tfnlp.tasks.kinds import ANSWERER, CHOOSER, CLASSIFIER, TAGGER
 from tfnlp.text import WordPieceTokenizer
@@ -110,15 +110,7 @@ def results(page, inputs):
     )
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"strip_accents": False},
-        {"lowercase": False, "strip_accents": False, "split_cjk": False},
-        {"lowercase": False, "strip_accents": True},
-    ],
-)
+@with_each_normalizer
 def test_ids_are_the_tokenizers(options, site, page):
     texts = [*ODD, *sentences(0, 6), *hostile(150)]
     check_ids(page, site, texts, spelled(texts, options))

@@ -75,8 +75,8 @@ class EncoderBlock(BaseBlock):
         **kwargs,
     ):
         super().__init__(*args, **kwargs)
-        given = {"attention": attention, "feed_forward": feed_forward, "norm": norm}
-        for part, layer in given.items():
+        parts = {"attention": attention, "feed_forward": feed_forward, "norm": norm}
+        for part, layer in parts.items():
             if not isinstance(layer, keras.layers.Layer | None):
                 raise ValueError(f"{part}={layer!r} must be a layer, {EXAMPLES[part]}, or None.")
         norm = norm and keras.saving.serialize_keras_object(norm)

@@ -51,14 +51,14 @@ class FewShotTuning(FineTuning):
             )
 
     def encode(self):
-        splits, how = self.data.parts(), (self.config, self.data.max_length)
+        splits, settings = self.data.parts(), (self.config, self.data.max_length)
         texts = splits.pop("train")
         pairs = {"train": label_pairs(texts, self.config.seed)}
-        batches = encode_splits(PAIRS, self.tokenizer, pairs, *how)
+        batches = encode_splits(PAIRS, self.tokenizer, pairs, *settings)
         check_lengths(batches["train"], self.model)
         size = self.config.batch_size
         self.texts = encode_batches(self.task, self.tokenizer, texts, self.data.max_length, size)
-        return batches | encode_splits(self.task, self.tokenizer, splits, *how)
+        return batches | encode_splits(self.task, self.tokenizer, splits, *settings)
 
     def make_trainer(self):
         self.model.get_layer("classifier").trainable = False
