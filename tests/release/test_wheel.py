@@ -14,6 +14,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 PACKAGES = ("distill", "recipes", "tfnlp")
 PAGES = ("CHANGELOG.md", "CITATION.cff", "LICENSE", "README.md", "SECURITY.md")
 BUILD_FILES = ("MANIFEST.in", "pyproject.toml")
+# Folders of Python, npm and `make web`.
+BUILT = ("__pycache__", "node_modules", "dist")
 # Each in a process of its own, as setuptools asks of who builds.
 WHEEL, SDIST = (
     f"import sys, setuptools.build_meta as build; build.build_{kind}(sys.argv[1])"
@@ -26,7 +28,7 @@ def built(tmp_path_factory):
     """A function: the contents by name of the wheel, the sdist and the sdist's wheel."""
     folder = tmp_path_factory.mktemp("built")
     source = folder / "source"
-    unwanted = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    unwanted = shutil.ignore_patterns(*BUILT, "*.egg-info")
     for name in (*PACKAGES, "benchmarks", "tests"):
         # Of tests and benchmarks the top level is enough to see whether it is taken.
         hidden = unwanted if name in PACKAGES else lambda path, _: subfolders(path)
@@ -75,7 +77,7 @@ def test_all_pages_name_the_same_version():
 def package_files():
     """The contents by name of all files of the packages."""
     files = [path for name in PACKAGES for path in (ROOT / name).rglob("*") if path.is_file()]
-    files = [path for path in files if "__pycache__" not in path.parts]
+    files = [path for path in files if not set(BUILT) & set(path.parts)]
     return {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in files}
 
 
@@ -85,7 +87,7 @@ def test_the_wheel_has_every_file_of_the_packages_and_no_other(built):
     assert files == package_files()
     assert {pathlib.PurePath(name).suffix for name in files} == {
         *(".py", ".pyi", ".txt"),
-        *(".html", ".css", ".js"),
+        *(".html", ".css", ".js", ".ts", ".json", ""),
     }
     information = {name.partition(".dist-info/")[2] for name in wheel.keys() - files.keys()}
     wanted = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}

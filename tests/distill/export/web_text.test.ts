@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bestAnswer } from "../src/answers";
-import { encode, markEnd, questionWindows, windows } from "../src/rows";
-import { characterTags, wordTags } from "../src/tags";
-import { WordPiece } from "../src/tokens";
-import { wordSpans } from "../src/words";
+import { bestAnswer } from "../../../distill/export/web/src/answers";
+import { encode, markEnd, questionWindows, windows } from "../../../distill/export/web/src/rows";
+import { characterTags, wordTags } from "../../../distill/export/web/src/tags";
+import { WordPiece } from "../../../distill/export/web/src/tokens";
+import { wordSpans } from "../../../distill/export/web/src/words";
 
 const TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "film", "##s", "!", "σ"];
 const RULES = { ranges: { " @ ": [33, 33], "": [0x200b, 0x200b] }, changed: { A: "a", Σ: "σ" } };
