@@ -1,0 +1,61 @@
+package tfnlp
+
+/**
+ * How BERT's normaliser reads code points, from characters.txt.
+ *
+ * The tables of Unicode of a phone change with its version; these are those of the tokenizer in Python.
+ */
+internal object Characters {
+    private val lines: List<Pair<String, List<String>>> =
+        checkNotNull(javaClass.getResourceAsStream("/tfnlp/characters.txt")).bufferedReader().readLines()
+            .filterNot { it.startsWith("#") }
+            .map { line -> line.split(" ").let { it.first() to it.drop(1) } }
+    private val removed = ranges("removed")
+    private val spaces = ranges("space")
+    private val ideographs = ranges("ideograph")
+    private val punctuation = ranges("punctuation")
+    private val marks = ranges("mark")
+    private val lower = mapping("lower")
+    private val decomposed = mapping("decomposed")
+
+    fun isRemoved(point: Int) = point within removed
+    fun isSpace(point: Int) = point within spaces
+    fun isIdeograph(point: Int) = point within ideographs
+    fun isPunctuation(point: Int) = point within punctuation
+
+    fun lowercase(point: Int): List<Int> = lower[point] ?: listOf(point)
+
+    /** Return the code points of a canonical decomposition (NFD), without non-spacing marks. */
+    fun withoutAccents(point: Int): List<Int> = when {
+        point within marks -> emptyList()
+        point in HANGUL -> jamo(point - HANGUL.first)
+        else -> decomposed[point] ?: listOf(point)
+    }
+
+    // The Unicode Standard, section 3.12: 19 first letters, 21 vowels, 27 last letters or none.
+    private val HANGUL = 0xAC00..0xD7A3
+
+    private fun jamo(syllable: Int): List<Int> {
+        val letters = listOf(0x1100 + syllable / 588, 0x1161 + syllable / 28 % 21)
+        return if (syllable % 28 == 0) letters else letters + (0x11A7 + syllable % 28)
+    }
+
+    private fun entries(kind: String) = lines.filter { it.first == kind }.flatMap { it.second }
+
+    private fun range(text: String): IntRange {
+        val ends = text.split("-").map { it.toInt(16) }
+        return ends.first()..ends.last()
+    }
+
+    private fun ranges(kind: String) = entries(kind).map { range(it) }
+
+    /** Return {code point: its reading} from entries such as C0-C5>41 and 1E9>41.300. */
+    private fun mapping(kind: String): Map<Int, List<Int>> = entries(kind).flatMap { entry ->
+        val (sources, reading) = entry.split(">")
+        range(sources).map { point -> point to reading.split(".").map { it.toInt(16) } }
+    }.toMap()
+
+    private infix fun Int.within(ascending: List<IntRange>) = ascending.binarySearch {
+        if (it.last < this) -1 else if (it.first > this) 1 else 0
+    } >= 0
+}

@@ -1,0 +1,61 @@
+package tfnlp
+
+/** One run of the model. `tokens` are those of the second text of two; `first` is the place of their first one. */
+class Row(val ids: IntArray, val segmentIds: IntArray, val tokens: List<Token>, val first: Int, val truncated: Boolean)
+
+/** Rows of at most `longest` ids, as Python frames, cuts and parts texts. */
+class Rows(private val pieces: WordPiece, private val longest: Int) {
+    private val cls = pieces.id("[CLS]")
+    private val sep = pieces.id("[SEP]")
+
+    private fun framed(vararg texts: List<Token>, truncated: Boolean = false): Row {
+        val ids = texts.fold(listOf(cls)) { row, text -> row + text.map { it.id } + sep }
+        val size = texts[0].size + 2
+        val segments = IntArray(ids.size) { if (it < size) 0 else 1 }
+        return Row(ids.toIntArray(), segments, texts.last(), if (texts.size == 1) 1 else size, truncated)
+    }
+
+    /** Return the row of a text, which loses its end if it is too long. */
+    fun single(text: String): Row {
+        val tokens = pieces.tokens(text)
+        return framed(tokens.take(longest - 2), truncated = tokens.size > longest - 2)
+    }
+
+    /** Return the row of two texts; the longer one is cut until both are as long. */
+    fun pair(first: String, second: String): Row {
+        val (a, b) = listOf(pieces.tokens(first), pieces.tokens(second))
+        val room = longest - 3
+        if (a.size + b.size <= room) return framed(a, b)
+        val short = minOf(minOf(a.size, b.size), room / 2)
+        val ofFirst = if (a.size > b.size) room - short else short
+        return framed(a.take(ofFirst), b.take(room - ofFirst), truncated = true)
+    }
+
+    /** Return windows over the tokens of a long text, which share `stride` tokens. */
+    fun windows(tokens: List<Token>, stride: Int): List<Row> =
+        parts(tokens, longest - 2, stride).map { framed(it) }
+
+    /** Return windows over a long text, each behind the question, of which at most half a row is kept. */
+    fun asked(question: String, text: String, stride: Int, longestQuestion: Int): List<Row> {
+        val limit = minOf(longestQuestion, (longest - 3) / 2)
+        val points = question.points()
+        val whole = pieces.tokens(question)
+        var asked = whole
+        var end = limit
+        // What is left of a word may have more pieces than the word had.
+        while (asked.size > limit) {
+            val place = if (end > 0) points.characterEnd(whole[end - 1].end) else 0
+            asked = pieces.tokens(points.text(0, place))
+            end -= 1
+        }
+        val room = longest - 3 - asked.size
+        return parts(pieces.tokens(text), room, minOf(stride, room / 2))
+            .map { framed(asked, it, truncated = whole.size > limit) }
+    }
+
+    private fun parts(tokens: List<Token>, room: Int, stride: Int): List<List<Token>> {
+        val step = room - stride
+        val more = maxOf(0, tokens.size - room)
+        return (0..(more + step - 1) / step).map { tokens.drop(it * step).take(room) }
+    }
+}

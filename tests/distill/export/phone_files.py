@@ -1,0 +1,154 @@
+"""Files of docs/android and docs/swift that Python writes: `python -m tests.distill.export.phone_files`.
+
+A table of code points, and golden files of models whose outputs are random numbers.
+"""
+
+import dataclasses
+import itertools
+import json
+import pathlib
+import shutil
+import textwrap
+
+import numpy as np
+from tokenizers import pre_tokenizers
+
+from distill.export.character_rules import CODE_POINTS, SEPARATOR, normalized, split_characters
+from distill.export.golden_outputs import write_golden
+from distill.export.metadata import tokenizer_files
+from distill.runtime.associated_files import LABELS_FILE, add_files
+from tfnlp.pipelines.inputs import Inputs
+from tfnlp.pipelines.pipeline import pipeline_of
+from tfnlp.tasks.kinds import ANSWERER, CLASSIFIER, EMBEDDER, MULTI_LABEL_CLASSIFIER, TAGGER
+from tfnlp.text import WordPieceTokenizer
+from tfnlp.text.tokenizers.wordpiece import bert_normalizer
+
+ROOT = pathlib.Path(__file__).parents[3]
+TABLE = ROOT / "docs/android/text/src/main/resources/tfnlp/characters.txt"
+GOLDEN = ROOT / "docs/android/text/src/test/resources/golden"
+SURROGATES = range(0xD800, 0xE000)
+VOCABULARY = [
+    *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "fine", "film", "the", "is", "dull", ".", ",", "!", ":", ")"),
+    *("x", "##x", "##s", "cafe", "不", "好", "정말", "좋다", "ᄌ", "##ᅩ", "##ᇂ"),
+]
+AFFIXES = {"prefixes": ["("], "suffixes": [".", ")", "!"], "whole": ["a.", ":)"]}
+TEXTS = [
+    "A fine film!",
+    "(the café is dull.) 좋다 :)",
+    "films, films, the fine films: a. dull x xxx film is a fine film 😀 film",
+    "好film不好\u200b\u3000x",
+    "",
+]
+HANGUL = range(0xAC00, 0xD7A4)  # of which the table says nothing: three letters by arithmetic
+
+
+def character_table():
+    """Return the text of characters.txt: a kind of rules and code points, in hexadecimal, a line."""
+    plain = normalized(bert_normalizer(False, False, False))
+    changes = {
+        name: {
+            ord(c): reading
+            for c, reading in normalized(bert_normalizer(*options)).items()
+            if reading != plain.get(c)
+        }
+        for name, options in (
+            ("ideograph", (False, False, True)),
+            ("decomposed", (False, True, False)),
+            ("lower", (True, False, False)),
+        )
+    }
+    parts = {p: reading for p, reading in changes["decomposed"].items() if p not in HANGUL}
+    characters = [c for c in map(chr, CODE_POINTS) if c not in plain and c != SEPARATOR]
+    sets = {
+        "removed": {*SURROGATES, *(ord(c) for c, reading in plain.items() if not reading)},
+        "space": {0x20, *(ord(c) for c, reading in plain.items() if reading)},
+        "ideograph": changes["ideograph"],
+        "punctuation": map(ord, split_characters(pre_tokenizers.BertPreTokenizer(), characters)),
+        "mark": (point for point, reading in parts.items() if not reading),
+    }
+    lines = ["# BERT's normaliser, of tests/distill/export/phone_files.py."]
+    for name, points in sets.items():
+        lines += _lines(name, _ranges(sorted(points)))
+    for name, readings in (("decomposed", parts), ("lower", changes["lower"])):
+        lines += _lines(name, _readings({p: text for p, text in readings.items() if text}))
+    return "\n".join(lines) + "\n"
+
+
+def _lines(name, entries):
+    start = f"{name} "
+    options = {"initial_indent": start, "subsequent_indent": start, "break_on_hyphens": False}
+    return textwrap.wrap(" ".join(entries), 100, **options)
+
+
+def _ranges(points):
+    """Yield the runs of an ascending list, such as 9-A."""
+    for _, run in itertools.groupby(enumerate(points), lambda pair: pair[1] - pair[0]):
+        numbers = [point for _, point in run]
+        yield f"{numbers[0]:X}" + (f"-{numbers[-1]:X}" if len(numbers) > 1 else "")
+
+
+def _readings(readings):
+    """Yield the runs of code points of one reading, such as C0-C5>41."""
+    for text, group in itertools.groupby(sorted(readings.items()), lambda item: item[1]):
+        target = ".".join(f"{ord(c):X}" for c in text)
+        yield from (f"{run}>{target}" for run in _ranges([point for point, _ in group]))
+
+
+@dataclasses.dataclass
+class RandomModel:
+    """Backend of a pipeline whose outputs are random multiples of 1/1024."""
+
+    kind: object
+    tokenizer: object
+    max_length: int = 12
+    labels: list | None = None
+    settings: dict = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self):
+        self._rng = np.random.default_rng(0)
+
+    def run(self, encodings):
+        return [self._outputs(len(encoding.token_ids)) for encoding in encodings]
+
+    def _outputs(self, length):
+        labels = [len(self.labels)] if self.labels else [] if self.kind == ANSWERER else [1]
+        shape = [length, *labels] if self.kind.by_token else labels
+        return {
+            name: (self._rng.integers(1024, size=shape) / 1024).astype("float32")
+            for name in self.kind.outputs
+        }
+
+    def write(self, folder, name, inputs):
+        """Write the settings of a .tflite without a model, and its golden file."""
+        settings = self.tokenizer.settings() | {"model_max_length": self.max_length}
+        settings |= {"kind": self.kind.name, "task": self.settings}
+        files = tokenizer_files(self.tokenizer)
+        files |= {LABELS_FILE: "\n".join(self.labels)} if self.labels else {}
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.tflite").write_bytes(add_files(b"", settings, files))
+        write_golden(folder / f"{name}.json", pipeline_of(self), inputs)
+
+
+def write_files(table, golden):
+    """Write the table and the golden files."""
+    table.write_text(character_table(), "utf-8")
+    shutil.rmtree(golden, ignore_errors=True)
+    tokenizer = WordPieceTokenizer(VOCABULARY)
+    for kind, name, labels, settings in (
+        (CLASSIFIER, "one_label", ["bad", "good"], {"threshold": 0.5}),
+        (CLASSIFIER, "pairs", ["no", "yes"], {"pairs": True}),
+        (MULTI_LABEL_CLASSIFIER, "several_labels", ["a", "b", "c"], {"thresholds": [0.3, 0.5, 0.7]}),
+        (TAGGER, "words", ["O", "B-x", "I-x"], {"words": AFFIXES}),
+        (TAGGER, "characters", ["O", "B-x", "I-x"], {"unit": "character"}),
+        (ANSWERER, "answers", None, {"null_answers": True, "max_question_length": 3}),
+        (EMBEDDER, "vectors", None, {"prompts": {"query": "x: "}, "default_prompt": "query"}),
+    ):
+        pairs = kind == ANSWERER or settings.get("pairs")
+        inputs = Inputs(TEXTS, TEXTS[::-1]) if pairs else Inputs(TEXTS)
+        RandomModel(kind, tokenizer, 12, labels, settings).write(golden, name, inputs)
+        path = golden / f"{name}.json"
+        path.write_text(json.dumps(json.loads(path.read_text("utf-8"))) + "\n")
+
+
+if __name__ == "__main__":
+    write_files(TABLE, GOLDEN)
