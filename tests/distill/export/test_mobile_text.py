@@ -1,10 +1,9 @@
-"""The Kotlin of docs/mobile_text.md, compiled, against what the runtime reads and answers."""
+"""The Kotlin of docs/android and the Swift of docs/swift against the rows and answers of Python."""
 
-import base64
 import json
+import os
 import pathlib
 import random
-import re
 import shutil
 import subprocess
 
@@ -12,22 +11,42 @@ import pytest
 
 from distill.export.golden_outputs import write_golden
 from distill.runtime import load_runner
+from tests.distill.export.phone_files import (
+    GOLDEN,
+    ROOT,
+    TABLE,
+    TEXTS,
+    RandomModel,
+    write_files,
+)
 from tfnlp.pipelines import Inputs
+from tfnlp.tasks.kinds import ANSWERER, CLASSIFIER, TAGGER
 from tfnlp.text import WordPieceTokenizer
-from tfnlp.text.tokenizers.tokenizer import MAX_QUESTION_LENGTH
 
-ROOT = pathlib.Path(__file__).parents[3]
-DOCUMENT = (ROOT / "docs" / "mobile_text.md").read_text("utf-8")
+KOTLIN, SWIFT = ROOT / "docs/android/text/src", ROOT / "docs/swift"
+# Debian's name; with Gradle it comes by itself, and Android has the same package.
+JSON_JAR = pathlib.Path("/usr/share/java/json.jar")
 WORDS = [
     *("a", "fine", "film", "films", "dull", "unbelievable", "not", "the", "(a)", "a.", ":)", "x!"),
-    *("영화", "정말", "좋다.", "지루하다", "zzz", "🙂", "x" * 101, "plot,", "unx"),
+    *("영화", "정말", "좋다.", "지루하다", "zzz", "🙂", "x" * 101, "plot,", "unx", "(((((((((((a"),
 ]
 ODD = [
     *("", " ", "A FINE Film", "Straße ΣΑΣ İx", "cafe\u0301 é Å", "a\u200bfilm \ufeffx"),
-    *("x\x00a\x07", "$x+x^x`x|x~x<x>x=x", "a\tfilm\u00a0x\u3000a\u2028x", "字film、字"),
+    *("x\x00a\x07", "$x+x^x`x|x~x<x>x=x", "a\tfilm\u00a0x\u3000a\u2028x\x1cx", "字film、字"),
     *("ＡＢＣ x² ½ ｶﾞ", "🙂🙂 film", "a\ufffdfilm \ue000", "¿x? «a» _x_ a-x"),
     *("정말 좋다 film", "x " * 40, "ſ K Ω ﬁlm"),
 ]
+BLOCKS = [(0, 0x250), (0x300, 0x370), (0x370, 0x600), (0x600, 0x1200), (0xAC00, 0xD7A4)]
+BLOCKS += [(0x1E00, 0x3400), (0x4E00, 0x4F00), (0xD800, 0xE100), (0xF900, 0x10000)]
+BLOCKS += [(0x10000, 0x1F000), (0x1F300, 0x1FA00), (0x20000, 0x20100), (0xE0000, 0xE0200)]
+# The ways in which WordPiece normalises a text.
+NORMALIZERS = [
+    {},
+    {"strip_accents": False},
+    {"lowercase": False, "strip_accents": False, "split_cjk": False},
+    {"lowercase": False, "strip_accents": True},
+]
+with_each_normalizer = pytest.mark.parametrize("options", NORMALIZERS)
 
 
 def sentences(seed, most):
@@ -35,152 +54,105 @@ def sentences(seed, most):
     return [" ".join(rng.choices(WORDS, k=rng.randrange(most + 1))) for _ in range(12)]
 
 
-@pytest.fixture(scope="module")
-def run_page(tmp_path_factory):
-    """Runs the page's code: (tokenizer, longest row, lines) to the lines that it prints."""
-    missing = [name for name in ("kotlinc", "java") if shutil.which(name) is None]
-    if missing:
-        pytest.skip(f"no {missing[0]} on the PATH; on Debian: apt-get install kotlin")
-    folder = tmp_path_factory.mktemp("kotlin")
-    page = "\n".join(re.findall(r"```kotlin\n(.*?)```", DOCUMENT, re.S))
-    (folder / "Page.kt").write_text(page, "utf-8")
-    harness = pathlib.Path(__file__).with_name("Golden.kt")
-    command = ["kotlinc", folder / "Page.kt", harness, "-include-runtime", "-d", "page.jar"]
-    done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+def hostile(count, seed=0):
+    """Return texts of any code points, lone surrogates among them, in words and between."""
+    rng = random.Random(seed)
 
-    def run(tokenizer, longest, lines):
-        settings = tokenizer.settings()
-        strips = settings["strip_accents"]
-        flags = [
-            settings["do_lower_case"],
-            settings["do_lower_case"] if strips is None else strips,
-            settings["tokenize_chinese_chars"],
-        ]
-        header = ["\t".join(str(flag).lower() for flag in flags)]
-        header += [encoded(tokenizer.vocabulary), str(longest)]
-        done = subprocess.run(
-            ["java", "-Dfile.encoding=UTF-8", "-cp", "page.jar", "GoldenKt"],
-            cwd=folder,
-            input="\n".join([*header, *lines]) + "\n",
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        printed = done.stdout.splitlines()
-        assert len(printed) == len(lines)
-        return printed
+    def letter():
+        if rng.random() < 0.3:
+            return rng.choice("aBfilm.x \u0301ΣİßK")
+        return chr(rng.randrange(*rng.choice(BLOCKS)))
 
-    return run
+    texts = ["".join(letter() for _ in range(rng.randrange(40))) for _ in range(count)]
+    # Two halves of a pair are one code point in JavaScript.
+    return [t.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") for t in texts]
 
 
-def encoded(texts):
-    return " ".join(base64.b64encode(text.encode()).decode() for text in texts)
+def spelled(texts, options):
+    """Return a tokenizer that knows each character of some texts, so that none hides in [UNK]."""
+    first = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "film", "##lm"]
+    normalizer = WordPieceTokenizer(first, **options)._engine.normalizer
+    whole = "".join(texts).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    letters = sorted({c for c in normalizer.normalize_str(whole) if not c.isspace()})
+    return WordPieceTokenizer([*first, *letters, *(f"##{c}" for c in letters)], **options)
 
 
-def shown(row):
-    return ",".join(" ".join(map(str, row[name])) for name in ("ids", "segment_ids"))
+def whole_characters(texts):
+    """Return texts with U+FFFD for lone surrogates, which no JSON file in UTF-8 holds."""
+    return [t.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for t in texts]
 
 
-def matrix(rows):
-    return ";".join(" ".join(map(repr, row)) for row in rows)
-
-
-# For each way in which WordPiece normalises a text.
-with_each_normalizer = pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"strip_accents": False},
-        {"lowercase": False, "strip_accents": False, "split_cjk": False},
-        {"lowercase": False, "strip_accents": True},
-    ],
-)
-
-
-def golden(path, runner, inputs):
-    write_golden(path, runner, inputs)
-    return json.loads(path.read_text("utf-8"))
-
-
-@with_each_normalizer
-def test_texts_have_the_tokenizers_ids(options, tokenizer, run_page):
-    texts = [*ODD, *sentences(0, 6)]
-    # Each character by itself too, so that no difference hides in [UNK].
-    plain = WordPieceTokenizer([*tokenizer.vocabulary], **options)._engine.normalizer
-    letters = {c for text in texts for c in plain.normalize_str(text) if not c.isspace()}
-    vocabulary = [*tokenizer.vocabulary, *sorted(letters - {*tokenizer.vocabulary})]
-    vocabulary += [f"##{c}" for c in sorted(letters) if f"##{c}" not in vocabulary]
-    wordpiece = WordPieceTokenizer(vocabulary, **options)
-    lines = [f"single\t{encoded([text])}" for text in texts]
-    expected = list(wordpiece.encode(texts, max_length=20))
-    pairs = [*zip(texts, reversed(texts), strict=True), ("x " * 30, "a"), ("a", "x " * 30)]
-    pairs += [("x " * 30, "a " * 30), ("x " * 9, "a " * 30), ("x " * 30, "a " * 8)]
-    lines += [f"pair\t{encoded([a])}\t{encoded([b])}" for a, b in pairs]
-    expected += wordpiece.encode(*map(list, zip(*pairs, strict=True)), max_length=20)
-    printed = run_page(wordpiece, 20, lines)
-    for line, text, encoding in zip(printed, [*texts, *pairs], expected, strict=True):
-        row = {"ids": encoding.token_ids, "segment_ids": encoding.segment_ids}
-        assert line == shown(row), text
-
-
-@pytest.mark.parametrize("unit", ["words", "characters"])
-def test_tags_are_the_runtimes(unit, files, tokenizer, run_page, tmp_path):
-    runner = load_runner(files["tagger"])
-    if unit == "characters":
-        runner.settings = {"unit": "character", "stride": 4}
-    inputs = Inputs([*sentences(1, 40), *ODD[2:5], *ODD[7:]])
-    content = golden(tmp_path / "golden.json", runner, inputs)
-    words = content["settings"].get("words", {})
-    parts = [encoded(words.get(name, [])) for name in ("prefixes", "suffixes", "whole")]
-    stride = str(content["settings"].get("stride", content["max_length"] // 4))
-    lines = [
-        "\t".join(
-            [unit, encoded([given["text"]]), stride, encoded(content["labels"]), *parts]
-            + [matrix(row["outputs"]["probability"]) for row in given["rows"]]
-        )
-        for given in content["inputs"]
-    ]
-    printed = run_page(tokenizer, content["max_length"], lines)
-    windows = 0
-    for line, given in zip(printed, content["inputs"], strict=True):
-        rows, tags = line.split("\t")
-        assert rows == ";".join(map(shown, given["rows"])), given["text"]
-        assert tags.split() == given["answer"]["tags"], given["text"]
-        windows += len(given["rows"]) > 1
-    assert windows > 3
-
-
-@pytest.mark.parametrize("nulls", [False, True])
-def test_answers_are_the_runtimes(nulls, files, tokenizer, run_page, tmp_path):
-    runner = load_runner(files["answerer"])
-    runner.settings = runner.settings | {"null_answers": nulls, "stride": 5}
+def golden_files(folder, files, tokenizer):
+    """Write golden files of odd texts: ids of each normaliser, and tags and answers in windows."""
+    texts = [*ODD, *sentences(0, 6), *whole_characters(hostile(150))]
+    for place, options in enumerate(NORMALIZERS):
+        model = RandomModel(CLASSIFIER, spelled(texts, options), 24, ["bad", "good"])
+        model.write(folder, f"singles_{place}", Inputs(texts))
+        model.write(folder, f"pairs_{place}", Inputs(texts, texts[::-1]))
+    texts = [*sentences(1, 40), *ODD]
+    for unit in ("word", "character"):
+        tags, settings = ["O", "B-x", "I-x"], {"unit": unit, "stride": 4}
+        RandomModel(TAGGER, tokenizer, 24, tags, settings).write(folder, unit, Inputs(texts))
     contexts = [*sentences(2, 60), "", "cafe\u0301 film 🙂 a fine film"]
-    inputs = Inputs(["what film ?", "unbelievable zzz x"] * 7, contexts)
-    content = golden(tmp_path / "golden.json", runner, inputs)
-    settings = content["settings"]
-    how = [settings["stride"], settings.get("max_question_length", MAX_QUESTION_LENGTH)]
-    lines = [
-        "\t".join(
-            ["answer", encoded([given["text"]]), encoded([given["second"]]), *map(str, how)]
-            + [str(nulls).lower()]
-            + [matrix(row["outputs"][name] for name in NAMES) for row in given["rows"]]
-        )
-        for given in content["inputs"]
-    ]
-    printed = run_page(tokenizer, content["max_length"], lines)
-    empty = windows = 0
-    for line, given in zip(printed, content["inputs"], strict=True):
-        rows, answer = line.split("\t")
-        assert rows == ";".join(map(shown, given["rows"]))
-        start, end, score, *text = answer.split(" ")
-        expected = given["answer"]
-        assert (int(start), int(end)) == (expected["start"], expected["end"])
-        assert base64.b64decode("".join(text)).decode() == expected["text"]
-        assert float(score) == pytest.approx(expected["score"], abs=1e-5)
-        empty += not expected["text"]
-        windows += len(given["rows"]) > 1
-    assert windows > 3 and (1 < empty < 12 if nulls else empty < 3)
+    inputs = Inputs(["what film ?", "unbelievable zzz cafe\u0301"] * 7, contexts)
+    for nulls in (False, True):
+        settings = {"null_answers": nulls, "stride": 5, "max_question_length": 5}
+        model = RandomModel(ANSWERER, tokenizer, 24, settings=settings)
+        model.write(folder, f"answers_{nulls}", inputs)
+    # A file with a model before its settings.
+    shutil.copyfile(files["tagger"], folder / "real.tflite")
+    write_golden(folder / "real.json", load_runner(files["tagger"]), Inputs(texts))
 
 
-NAMES = ("start_logits", "end_logits")
+@pytest.fixture(scope="module")
+def goldens(files, tokenizer, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("golden")
+    golden_files(folder, files, tokenizer)
+    return folder
+
+
+def needs(*names):
+    missing = [name for name in names if shutil.which(name) is None]
+    if missing:
+        pytest.skip(f"no {missing[0]} on the PATH")
+
+
+def test_kotlin_reads_and_answers_as_python(goldens, tmp_path):
+    needs("kotlinc", "java")
+    if not JSON_JAR.exists():
+        pytest.skip(f"no {JSON_JAR}; on Debian: apt-get install libandroid-json-org-java")
+    sources = [KOTLIN / "main/kotlin", KOTLIN / "test/kotlin/tfnlp/Golden.kt"]
+    jar = tmp_path / "text.jar"
+    command = ["kotlinc", *sources, "-cp", JSON_JAR, "-include-runtime", "-d", jar]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    places = ":".join(map(str, (jar, JSON_JAR, KOTLIN / "main/resources")))
+    java = ["java", "-Dfile.encoding=UTF-8", "-cp", places, "tfnlp.GoldenKt"]
+    for folder in (GOLDEN, goldens):
+        done = subprocess.run([*java, folder], check=False, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_swift_reads_and_answers_as_python(goldens, tmp_path):
+    needs("swift")
+    build = ["swift", "test", "--package-path", SWIFT, "--scratch-path", tmp_path]
+    environment = {"GOLDEN": str(goldens)}
+    done = subprocess.run(
+        build, check=False, capture_output=True, text=True, env=os.environ | environment
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_committed_files_are_those_of_python(tmp_path):
+    write_files(tmp_path / "characters.txt", tmp_path / "golden")
+    assert (tmp_path / "characters.txt").read_text("utf-8") == TABLE.read_text("utf-8")
+    committed, written = (
+        {path.name: path.read_bytes() for path in folder.iterdir()}
+        for folder in (GOLDEN, tmp_path / "golden")
+    )
+    assert committed == written
+    answers = json.loads(written["answers.json"])["inputs"]
+    assert [bool(given["answer"]["text"]) for given in answers].count(False) in (1, 2)
+    assert max(len(given["rows"]) for given in answers) > 1
+    assert len(TEXTS) == len(answers)
+

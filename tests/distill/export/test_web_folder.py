@@ -3,7 +3,6 @@
 import functools
 import http.server
 import json
-import random
 import shutil
 import subprocess
 import threading
@@ -14,40 +13,19 @@ from distill.export import Export, check_web, export_tflite, web_options
 from distill.export.web_folder import SOURCES, build_page, character_rules, write_model
 from distill.runtime import load_runner
 from tests.browser import browser
-from tests.distill.export.test_mobile_text import ODD, sentences, with_each_normalizer
+from tests.distill.export.test_mobile_text import (
+    ODD,
+    hostile,
+    sentences,
+    spelled,
+    with_each_normalizer,
+)
 from tfnlp.checkpoints import load_model, read_labels, read_task_settings
 from tfnlp.tasks.kinds import ANSWERER, CHOOSER, CLASSIFIER, TAGGER
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 
 KINDS = ("classifier", "multi-label classifier", "tagger", "answerer", "embedder")
-BLOCKS = [(0, 0x250), (0x300, 0x370), (0x370, 0x600), (0x600, 0x1200), (0xAC00, 0xD7A4)]
-BLOCKS += [(0x1E00, 0x3400), (0x4E00, 0x4F00), (0xD800, 0xE100), (0xF900, 0x10000)]
-BLOCKS += [(0x10000, 0x1F000), (0x1F300, 0x1FA00), (0x20000, 0x20100), (0xE0000, 0xE0200)]
-
-
-def hostile(count, seed=0):
-    """Return texts of any code points, lone surrogates among them, in words and between."""
-    rng = random.Random(seed)
-
-    def letter():
-        if rng.random() < 0.3:
-            return rng.choice("aBfilm.x \u0301ΣİßK")
-        return chr(rng.randrange(*rng.choice(BLOCKS)))
-
-    texts = ["".join(letter() for _ in range(rng.randrange(40))) for _ in range(count)]
-    # Two halves of a pair are one code point in JavaScript.
-    return [t.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") for t in texts]
-
-
-def spelled(texts, options):
-    """Return a tokenizer that knows each character of some texts, so that none hides in [UNK]."""
-    first = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "film", "##lm"]
-    normalizer = WordPieceTokenizer(first, **options)._engine.normalizer
-    whole = "".join(texts).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    letters = sorted({c for c in normalizer.normalize_str(whole) if not c.isspace()})
-    return WordPieceTokenizer([*first, *letters, *(f"##{c}" for c in letters)], **options)
-
 
 @pytest.fixture(scope="module")
 def site(files, folders, tokenizer, tmp_path_factory):

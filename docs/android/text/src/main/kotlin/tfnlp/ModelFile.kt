@@ -8,7 +8,7 @@ import org.json.JSONObject
 /**
  * What `export_tflite` wrote behind the model of a .tflite file, as a zip archive.
  *
- * @throws IllegalArgumentException for a file of another program, or with another tokenizer.
+ * @throws IllegalArgumentException for a file of another program, of another kind, or with another tokenizer.
  */
 class ModelFile(file: File) {
     private val texts: Map<String, String> = try {
@@ -21,6 +21,12 @@ class ModelFile(file: File) {
     private val settings = JSONObject(text("tokenizer_config.json", file))
 
     val kind: String = settings.getString("kind")
+    val outputs: List<String> = when (kind) {
+        "classifier", "multi-label classifier", "tagger" -> listOf("probability")
+        "answerer" -> listOf("start_logits", "end_logits")
+        "embedder" -> listOf("embedding")
+        else -> throw IllegalArgumentException("${file.name} is of the kind $kind, which this library does not run.")
+    }
     val labels: List<String> = texts["labels.txt"]?.split("\n") ?: emptyList()
     val longest: Int = settings.getInt("model_max_length")
 
