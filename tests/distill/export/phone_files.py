@@ -1,6 +1,7 @@
-"""Files of docs/android and docs/swift that Python writes: `python -m tests.distill.export.phone_files`.
+"""Files of docs/android and docs/swift that Python writes.
 
 A table of code points, and golden files of models whose outputs are random numbers.
+`python -m tests.distill.export.phone_files` writes them anew.
 """
 
 import dataclasses
@@ -24,11 +25,30 @@ from tfnlp.text import WordPieceTokenizer
 from tfnlp.text.tokenizers.wordpiece import bert_normalizer
 
 ROOT = pathlib.Path(__file__).parents[3]
-TABLE = ROOT / "docs/android/text/src/main/resources/tfnlp/characters.txt"
+TABLES = (
+    ROOT / "docs/android/text/src/main/resources/tfnlp/characters.txt",
+    ROOT / "docs/swift/Sources/TextModels/characters.txt",
+)
 GOLDEN = ROOT / "docs/android/text/src/test/resources/golden"
 SURROGATES = range(0xD800, 0xE000)
 VOCABULARY = [
-    *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "fine", "film", "the", "is", "dull", ".", ",", "!", ":", ")"),
+    *(
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "a",
+        "fine",
+        "film",
+        "the",
+        "is",
+        "dull",
+        ".",
+        ",",
+        "!",
+        ":",
+        ")",
+    ),
     *("x", "##x", "##s", "cafe", "不", "好", "정말", "좋다", "ᄌ", "##ᅩ", "##ᇂ"),
 ]
 AFFIXES = {"prefixes": ["("], "suffixes": [".", ")", "!"], "whole": ["a.", ":)"]}
@@ -43,7 +63,7 @@ HANGUL = range(0xAC00, 0xD7A4)  # of which the table says nothing: three letters
 
 
 def character_table():
-    """Return the text of characters.txt: a kind of rules and code points, in hexadecimal, a line."""
+    """Return the text of characters.txt: a kind of rule and its code points on each line."""
     plain = normalized(bert_normalizer(False, False, False))
     changes = {
         name: {
@@ -129,15 +149,18 @@ class RandomModel:
         write_golden(folder / f"{name}.json", pipeline_of(self), inputs)
 
 
-def write_files(table, golden):
-    """Write the table and the golden files."""
-    table.write_text(character_table(), "utf-8")
-    shutil.rmtree(golden, ignore_errors=True)
+def write_golden_files(golden):
+    """Write the golden files of docs/android, which the tests of docs/swift read too."""
     tokenizer = WordPieceTokenizer(VOCABULARY)
     for kind, name, labels, settings in (
         (CLASSIFIER, "one_label", ["bad", "good"], {"threshold": 0.5}),
         (CLASSIFIER, "pairs", ["no", "yes"], {"pairs": True}),
-        (MULTI_LABEL_CLASSIFIER, "several_labels", ["a", "b", "c"], {"thresholds": [0.3, 0.5, 0.7]}),
+        (
+            MULTI_LABEL_CLASSIFIER,
+            "several_labels",
+            ["a", "b", "c"],
+            {"thresholds": [0.3, 0.5, 0.7]},
+        ),
         (TAGGER, "words", ["O", "B-x", "I-x"], {"words": AFFIXES}),
         (TAGGER, "characters", ["O", "B-x", "I-x"], {"unit": "character"}),
         (ANSWERER, "answers", None, {"null_answers": True, "max_question_length": 3}),
@@ -147,8 +170,13 @@ def write_files(table, golden):
         inputs = Inputs(TEXTS, TEXTS[::-1]) if pairs else Inputs(TEXTS)
         RandomModel(kind, tokenizer, 12, labels, settings).write(golden, name, inputs)
         path = golden / f"{name}.json"
-        path.write_text(json.dumps(json.loads(path.read_text("utf-8"))) + "\n")
+        # The last digits of an exponential differ between processors.
+        content = json.loads(path.read_text("utf-8"), parse_float=lambda n: round(float(n), 12))
+        path.write_text(json.dumps(content) + "\n")
 
 
 if __name__ == "__main__":
-    write_files(TABLE, GOLDEN)
+    for table in TABLES:
+        table.write_text(character_table(), "utf-8")
+    shutil.rmtree(GOLDEN)
+    write_golden_files(GOLDEN)

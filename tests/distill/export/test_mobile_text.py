@@ -1,4 +1,4 @@
-"""The Kotlin of docs/android and the Swift of docs/swift against the rows and answers of Python."""
+"""Kotlin of docs/android and Swift of docs/swift against the rows and answers of Python."""
 
 import json
 import os
@@ -14,17 +14,17 @@ from distill.runtime import load_runner
 from tests.distill.export.phone_files import (
     GOLDEN,
     ROOT,
-    TABLE,
-    TEXTS,
+    TABLES,
     RandomModel,
-    write_files,
+    character_table,
+    write_golden_files,
 )
 from tfnlp.pipelines import Inputs
 from tfnlp.tasks.kinds import ANSWERER, CLASSIFIER, TAGGER
 from tfnlp.text import WordPieceTokenizer
 
 KOTLIN, SWIFT = ROOT / "docs/android/text/src", ROOT / "docs/swift"
-# Debian's name; with Gradle it comes by itself, and Android has the same package.
+# Debian's libandroid-json-org-java; Gradle fetches its own, and Android has it.
 JSON_JAR = pathlib.Path("/usr/share/java/json.jar")
 WORDS = [
     *("a", "fine", "film", "films", "dull", "unbelievable", "not", "the", "(a)", "a.", ":)", "x!"),
@@ -111,16 +111,11 @@ def goldens(files, tokenizer, tmp_path_factory):
     return folder
 
 
-def needs(*names):
-    missing = [name for name in names if shutil.which(name) is None]
-    if missing:
-        pytest.skip(f"no {missing[0]} on the PATH")
-
-
+@pytest.mark.skipif(
+    not (shutil.which("kotlinc") and JSON_JAR.exists()),
+    reason=f"needs kotlinc on the PATH, and {JSON_JAR}",
+)
 def test_kotlin_reads_and_answers_as_python(goldens, tmp_path):
-    needs("kotlinc", "java")
-    if not JSON_JAR.exists():
-        pytest.skip(f"no {JSON_JAR}; on Debian: apt-get install libandroid-json-org-java")
     sources = [KOTLIN / "main/kotlin", KOTLIN / "test/kotlin/tfnlp/Golden.kt"]
     jar = tmp_path / "text.jar"
     command = ["kotlinc", *sources, "-cp", JSON_JAR, "-include-runtime", "-d", jar]
@@ -133,8 +128,8 @@ def test_kotlin_reads_and_answers_as_python(goldens, tmp_path):
         assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
+@pytest.mark.skipif(shutil.which("swift") is None, reason="needs swift on the PATH")
 def test_swift_reads_and_answers_as_python(goldens, tmp_path):
-    needs("swift")
     build = ["swift", "test", "--package-path", SWIFT, "--scratch-path", tmp_path]
     environment = {"GOLDEN": str(goldens)}
     done = subprocess.run(
@@ -143,16 +138,25 @@ def test_swift_reads_and_answers_as_python(goldens, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_committed_files_are_those_of_python(tmp_path):
-    write_files(tmp_path / "characters.txt", tmp_path / "golden")
-    assert (tmp_path / "characters.txt").read_text("utf-8") == TABLE.read_text("utf-8")
-    committed, written = (
+def test_the_files_in_the_repository_are_those_of_python(tmp_path):
+    text = character_table()
+    assert all(table.read_text("utf-8") == text for table in TABLES)
+    write_golden_files(tmp_path)
+    kept, written = (
         {path.name: path.read_bytes() for path in folder.iterdir()}
-        for folder in (GOLDEN, tmp_path / "golden")
+        for folder in (GOLDEN, tmp_path)
     )
-    assert committed == written
-    answers = json.loads(written["answers.json"])["inputs"]
-    assert [bool(given["answer"]["text"]) for given in answers].count(False) in (1, 2)
-    assert max(len(given["rows"]) for given in answers) > 1
-    assert len(TEXTS) == len(answers)
+    assert kept == written
 
+
+def test_golden_files_have_windows_cuts_and_questions_without_an_answer(tmp_path):
+    write_golden_files(tmp_path)
+    inputs = {
+        path.stem: json.loads(path.read_text())["inputs"] for path in tmp_path.glob("*.json")
+    }
+    for name in ("words", "characters", "answers"):
+        assert max(len(one["rows"]) for one in inputs[name]) > 1
+    assert {one["answer"]["truncated"] for one in inputs["one_label"]} == {True, False}
+    assert {bool(one["answer"]["text"]) for one in inputs["answers"]} == {True, False}
+    assert len({*map(len, (one["answer"]["labels"] for one in inputs["several_labels"]))}) > 1
+    assert {"O", "B-x", "I-x"} == {tag for one in inputs["words"] for tag in one["answer"]["tags"]}

@@ -27,6 +27,7 @@ from tfnlp.utils.errors import InputError
 
 KINDS = ("classifier", "multi-label classifier", "tagger", "answerer", "embedder")
 
+
 @pytest.fixture(scope="module")
 def site(files, folders, tokenizer, tmp_path_factory):
     """(address, folder of a page for each kind), served."""

@@ -13,7 +13,7 @@ private const val MOST_TOKENS = 30 // of an answer
  * is the highest. With `nullAnswers` its text is empty where both at [CLS], the least of all windows, are higher.
  */
 fun bestAnswer(
-    text: String, windows: List<Row>, starts: List<FloatArray>, ends: List<FloatArray>, nullAnswers: Boolean,
+    text: String, windows: List<Row>, starts: List<FloatArray>, ends: List<FloatArray>, nullAnswers: Boolean
 ): Answer {
     val points = text.points()
     val scores = mutableMapOf<Span, Float>()
@@ -28,10 +28,13 @@ fun bestAnswer(
         }
     }
     val candidates = scores.map { it.toPair() }.toMutableList()
-    if (nullAnswers) candidates += NO_ANSWER to windows.indices.minOf { starts[it][0] + ends[it][0] }
+    if (nullAnswers) {
+        val nulls = windows.indices.map { starts[it][0] + ends[it][0] }
+        candidates += NO_ANSWER to nulls.reduce { a, b -> minOf(a, b) }
+    }
     if (candidates.isEmpty()) return Answer("", NO_ANSWER, 0f, 1.0)
     val (span, score) = candidates.reduce { a, b -> if (b.second > a.second) b else a }
-    val total = candidates.sumOf { exp((it.second - score).toDouble()) }
+    val total = candidates.map { exp((it.second - score).toDouble()) }.sum()
     return Answer(points.text(span.start, span.end), span, score, 1 / total)
 }
 

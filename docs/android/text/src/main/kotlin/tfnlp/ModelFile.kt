@@ -38,11 +38,11 @@ class ModelFile(file: File) {
         settings.getBoolean("do_lower_case").let { lowercase ->
             val strips = if (settings.isNull("strip_accents")) lowercase else settings.getBoolean("strip_accents")
             Reading(lowercase, strips, settings.getBoolean("tokenize_chinese_chars"))
-        },
+        }
     )
 
     private fun text(name: String, file: File) = requireNotNull(texts[name]) {
-        if (name == "vocab.txt") "${file.name} has another tokenizer than WordPiece, or added tokens; this library lacks them."
+        if (name == "vocab.txt") "${file.name} has another tokenizer than WordPiece, or added tokens; use MediaPipe."
         else "${file.name} has no $name; write it by export_tflite."
     }
 }

@@ -21,9 +21,10 @@ internal fun best(row: FloatArray) = row.indices.reduce { a, b -> if (row[b] > r
  * `words` are the tokens of each word; the windows are over `words.flatten()`.
  */
 fun wordTags(
-    spans: List<Span>, words: List<List<Token>>, windows: List<Row>, outputs: List<Probabilities>, outside: String,
+    spans: List<Span>, words: List<List<Token>>, windows: List<Row>, outputs: List<Probabilities>, outside: String
 ): List<Tag> {
-    val numbers = words.withIndex().filter { it.value.isNotEmpty() }.associate { (number, tokens) -> tokens[0] to number }
+    val numbers = words.withIndex().filter { it.value.isNotEmpty() }
+        .associate { (number, tokens) -> tokens[0] to number }
     val tags = spans.map { Tag(it, outside, 1f) }.toMutableList()
     val margins = IntArray(words.size) { -1 }
     for ((window, probabilities) in windows.zip(outputs)) {

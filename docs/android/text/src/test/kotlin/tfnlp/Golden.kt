@@ -34,10 +34,8 @@ private fun difference(file: ModelFile, input: JSONObject): String? {
     val rows = input.getJSONArray("rows").objects().iterator()
     val model = TextModel(file) { row ->
         val expected = rows.next()
-        val ids = expected.getJSONArray("ids").floats().map { it.toInt() }
-        val segmentIds = expected.getJSONArray("segment_ids").floats().map { it.toInt() }
-        if (row.ids.toList() != ids) throw Difference("ids are ${row.ids.toList()}, not $ids")
-        if (row.segmentIds.toList() != segmentIds) throw Difference("segment ids are not $segmentIds")
+        same(expected.numbers("ids"), row.ids.toList())
+        same(expected.numbers("segment_ids"), row.segmentIds.toList())
         val outputs = expected.getJSONObject("outputs")
         outputs.keys().asSequence().map { it.toString() }.associateWith { outputs.getJSONArray(it).floats() }
     }
@@ -62,22 +60,20 @@ private fun close(expected: Double, actual: Double) {
 private fun compare(kind: String, model: TextModel, input: JSONObject) {
     val text = input.getString("text")
     val second = if (input.has("second")) input.getString("second") else null
-    if (kind == "embedder") {
-        model.embed(text)
-        return
-    }
+    if (kind == "embedder") return same(input.getJSONArray("answer").floats().toList(), model.embed(text).toList())
     val answer = input.getJSONObject("answer")
     when (kind) {
         "classifier", "multi-label classifier" -> {
-            val labels = model.classify(text, second)
-            same(if (kind == "classifier") listOf(answer.getString("label")) else answer.getJSONArray("labels").strings(), labels.labels)
-            same(answer.getBoolean("truncated"), labels.truncated)
+            val found = model.classify(text, second)
+            val isSingle = kind == "classifier"
+            same(if (isSingle) listOf(answer.getString("label")) else answer.strings("labels"), found.labels)
+            same(answer.getBoolean("truncated"), found.truncated)
         }
         "tagger" -> {
             val tags = model.tag(text)
-            same(answer.getJSONArray("tags").strings(), tags.map { it.tag })
-            same(answer.getJSONArray("spans").floats().map { it.toInt() }, tags.flatMap { listOf(it.span.start, it.span.end) })
-            answer.getJSONArray("scores").floats().zip(tags).forEach { (score, tag) -> close(score.toDouble(), tag.score.toDouble()) }
+            same(answer.strings("tags"), tags.map { it.tag })
+            same(answer.numbers("spans"), tags.flatMap { listOf(it.span.start, it.span.end) })
+            same(answer.getJSONArray("scores").floats().toList(), tags.map { it.score })
         }
         "answerer" -> {
             val best = model.answer(text, checkNotNull(second))
@@ -92,7 +88,10 @@ private fun compare(kind: String, model: TextModel, input: JSONObject) {
 
 private fun JSONArray.objects() = (0 until length()).map { getJSONObject(it) }
 
-private fun JSONArray.strings() = (0 until length()).map { getString(it) }
+private fun JSONObject.strings(name: String) =
+    getJSONArray(name).let { all -> (0 until all.length()).map { all.getString(it) } }
+
+private fun JSONObject.numbers(name: String) = getJSONArray(name).floats().map { it.toInt() }
 
 /** Return the numbers of nested arrays, one after the other. */
 private fun JSONArray.floats(): FloatArray = (0 until length()).flatMap { place ->

@@ -13,14 +13,16 @@ import tfnlp.Row
  */
 class LiteRtModel(path: File, file: ModelFile) : AutoCloseable {
     private val model = CompiledModel.create(path.path, CompiledModel.Options(Accelerator.CPU))
-    private val length = model.getInputTensorType("ids", SIGNATURE).layout?.dimensions?.last() ?: 0
+    private val length = fixedLength(file)
     private val inputs = listOf("ids", "mask", "segment_ids").associateWith { model.createInputBuffer(it, SIGNATURE) }
     private val outputs = file.outputs.associateWith { model.createOutputBuffer(it, SIGNATURE) }
 
-    init {
+    private fun fixedLength(file: ModelFile): Int {
+        val length = model.getInputTensorType("ids", SIGNATURE).layout?.dimensions?.last() ?: -1
         require(length >= file.longest) {
             "The file has no fixed length; export it with --fixed_lengths=${minOf(128, file.longest)} --fixed_only."
         }
+        return length
     }
 
     fun run(row: Row): Map<String, FloatArray> {

@@ -16,7 +16,7 @@ class PhoneModel(private val context: Context) : AutoCloseable {
     private val mediaPipe = lazy { MediaPipeClassifier(context, ASSET) }
 
     val answersQuestions = file.kind == "answerer"
-    val readsPairs = answersQuestions || file.task.optBoolean("pairs")
+    val readsPairs = answersQuestions || file.kind == "embedder" || file.task.optBoolean("pairs")
     val runsInMediaPipe = file.kind.endsWith("classifier") && !readsPairs
 
     /** Return the answer for a text, or for a question on a second text. */
@@ -24,8 +24,13 @@ class PhoneModel(private val context: Context) : AutoCloseable {
         byMediaPipe -> listed(mediaPipe.value.classify(text))
         answersQuestions -> texts.answer(text, second.orEmpty()).text.ifEmpty { context.getString(R.string.no_answer) }
         file.kind == "tagger" -> tagged(text)
+        file.kind == "embedder" -> "%.4f".format(similarity(text, second.orEmpty()))
         else -> described(texts.classify(text, second))
     }
+
+    // The file's vectors have length 1.
+    private fun similarity(text: String, second: String) =
+        texts.embed(text).zip(texts.embed(second)) { a, b -> a * b }.sum()
 
     private fun described(answer: Classification): String {
         val labels = answer.labels.joinToString().ifEmpty { context.getString(R.string.no_label) }

@@ -1,0 +1,40 @@
+import Foundation
+
+/// An answer in a text. `probability` is the softmax of `score` over all likely answers.
+public struct Answer {
+    public let text: String
+    public let span: Range<Int>  // code points
+    public let score: Float
+    public let probability: Double
+}
+
+private let candidatesOfWindow = 20  // of first and of last tokens
+private let mostTokens = 30  // of an answer
+
+/// Return the likeliest answer: one window has all of it, and the sum of the logits of its first and last token
+/// is the highest. With `nullAnswers` its text is empty where both at [CLS], the least of all windows, are higher.
+func bestAnswer(_ text: String, _ windows: [Row], starts: [[Float]], ends: [[Float]], nullAnswers: Bool) -> Answer {
+    let points = Points(text)
+    var scores: [Range<Int>: Float] = [:]
+    for (i, window) in windows.enumerated() {
+        func likeliest(_ logits: [Float]) -> ArraySlice<Int> {
+            window.tokens.indices.sorted { logits[window.first + $0] > logits[window.first + $1] }
+                .prefix(candidatesOfWindow)
+        }
+        let lasts = likeliest(ends[i])
+        for a in likeliest(starts[i]) {
+            for b in lasts where a <= b && b < a + mostTokens {
+                let span = window.tokens[a].start..<points.characterEnd(window.tokens[b].end)
+                let score = starts[i][window.first + a] + ends[i][window.first + b]
+                scores[span] = max(scores[span] ?? score, score)
+            }
+        }
+    }
+    var candidates = scores.map { (span: $0.key, score: $0.value) }
+    if nullAnswers { candidates.append((0..<0, zip(starts, ends).map { $0[0] + $1[0] }.min()!)) }
+    guard let best = candidates.max(by: { $0.score < $1.score }) else {
+        return Answer(text: "", span: 0..<0, score: 0, probability: 1)
+    }
+    let total = candidates.reduce(0) { $0 + exp(Double($1.score - best.score)) }
+    return Answer(text: points.text(best.span), span: best.span, score: best.score, probability: 1 / total)
+}
