@@ -11,9 +11,7 @@ kotlin { compilerOptions { jvmTarget = JvmTarget.JVM_11 } }
 
 dependencies {
     // Android has this package itself.
-    compileOnly("org.json:json:20250517")
-    testImplementation("org.json:json:20250517")
-    testImplementation(kotlin("test-junit5"))
+    compileOnly("org.json:json:20260814")
+    testImplementation("org.json:json:20260814")
+    testImplementation(kotlin("test-junit"))
 }
-
-tasks.test { useJUnitPlatform() }

@@ -36,11 +36,12 @@ from distill.runtime.associated_files import SENTENCEPIECE_FILE
 from tests.distill.expected import keras_outputs, padded_inputs
 from tests.models.small import sizes
 from tfnlp.models import AlbertConfig, build_model
-from tfnlp.tasks.kinds import TAGGER, TEXT_KINDS
+from tfnlp.tasks.kinds import TEXT_KINDS
 from tfnlp.text import UnigramTokenizer, WordPieceTokenizer, train_unigram
 
 ROOT = pathlib.Path(__file__).parents[3]
 DOCUMENT = (ROOT / "docs" / "mobile.md").read_text()
+APP = ROOT / "docs/android/app/src/main/kotlin/tfnlp/app"
 TEXTS = ["a fine film", "정말 지루하다", "the plot is not dull , the film is !", "x " * 60]
 LEAST = 0.55  # probability of an answer of a file
 CREDITS = Credits("1.0", "Me", "Apache-2.0")
@@ -108,26 +109,14 @@ def test_the_document_names_what_is_in_a_file(files):
     assert said == {kind.name: set(kind.outputs) for kind in TEXT_KINDS}
     # What the code of apps calls tensors and signatures.
     litert = DOCUMENT[DOCUMENT.index("## LiteRT") : DOCUMENT.index("## Text into ids")]
-    for language, key in (("kotlin", "run_32"), ("swift", "run")):
-        (code,) = re.findall(rf"```{language}\n(.*?)```", litert, re.S)
-        assert quoted(code) == {*rows, "probability", key} and key in keys
+    (code,) = re.findall(r"```swift\n(.*?)```", litert, re.S)
+    assert quoted(code) == {*rows, "probability", "run"}
+    assert {*rows, "run"} <= quoted((APP / "LiteRtModel.kt").read_text())
     for name in ("model.tflite", "albert.tflite"):
         with zipfile.ZipFile(folder / name) as archive:
             for file in archive.namelist():
                 assert f"`{file}`" in DOCUMENT
     assert SENTENCEPIECE_FILE in archive.namelist()
-
-
-def test_the_document_reads_and_tags_by_the_names_in_a_file(files):
-    folder, _, _ = files
-    section = DOCUMENT[DOCUMENT.index("## Text into ids") : DOCUMENT.index("## A classifier that")]
-    read, tag = re.findall(r"```kotlin\n(.*?)```", section, re.S)
-    with zipfile.ZipFile(folder / "model.tflite") as archive:
-        assert {name for name in re.findall(r'lines\("(.*?)"\)', read)} <= {*archive.namelist()}
-        settings = json.loads(archive.read("tokenizer_config.json"))
-    for name in ("do_lower_case", "strip_accents", "tokenize_chinese_chars"):
-        assert name in settings and f"`{name}`" in section
-    assert quoted(tag) == {"probability", "run_32"} and set(TAGGER.outputs) == {"probability"}
 
 
 def test_metadata_names_author_version_and_licence(files):

@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+from benchmarks.hostile_texts import hostile_strings
 from distill.export.golden_outputs import write_golden
 from distill.runtime import load_runner
 from tests.distill.export.phone_files import (
@@ -84,7 +85,7 @@ def whole_characters(texts):
 
 def golden_files(folder, files, tokenizer):
     """Write golden files of odd texts: ids of each normaliser, and tags and answers in windows."""
-    texts = [*ODD, *sentences(0, 6), *whole_characters(hostile(150))]
+    texts = [*ODD, *sentences(0, 6), *whole_characters([*hostile(150), *hostile_strings(1000)])]
     for place, options in enumerate(NORMALIZERS):
         model = RandomModel(CLASSIFIER, spelled(texts, options), 24, ["bad", "good"])
         model.write(folder, f"singles_{place}", Inputs(texts))

@@ -1,8 +1,12 @@
 """A file whose last layer learns takes the steps of Keras, and keeps what it learned."""
 
+import pathlib
+import re
+
 import keras
 import numpy as np
 import pytest
+from ai_edge_litert.interpreter import Interpreter
 
 from distill.export.options import Export
 from distill.export.tflite import export_tflite
@@ -12,6 +16,7 @@ from tfnlp.utils.errors import InputError
 
 LABELS = ["bad", "good"]
 TEXTS = ["a fine film", "the plot is dull", "fine", "dull , dull", "정말 지루하다", "a film"]
+APP = pathlib.Path(__file__).parents[3] / "docs/android/app/src/main/kotlin/tfnlp/app"
 NAMES = ["good", "bad", "good", "bad", "bad", "none"]
 
 
@@ -144,3 +149,13 @@ def test_steps_that_are_too_long_change_nothing(learner):
     with pytest.raises(InputError, match="learning_rate"):
         learner.learn(TEXTS * 2, NAMES + NAMES[::-1], steps=3, learning_rate=1e4)
     np.testing.assert_array_equal(learner.backend.head["kernel"], before)
+
+
+def test_the_kotlin_names_what_is_in_a_file(learner):
+    signatures = Interpreter(str(learner[1])).get_signature_list()
+    signatures.pop("run")
+    names = {name for x in signatures.values() for name in [*x["inputs"], *x["outputs"]]}
+    assert (
+        set(re.findall(r'"([a-z_]+)"', (APP / "HeadLearner.kt").read_text()))
+        == names | signatures.keys()
+    )

@@ -24,7 +24,7 @@ public struct ModelFile {
         else { throw ModelError("\(path.lastPathComponent) has no settings; write it by export_tflite.") }
         guard let vocabulary = files["vocab.txt"], let lowercase = settings["do_lower_case"] as? Bool else {
             let name = path.lastPathComponent
-            throw ModelError("\(name) has another tokenizer than WordPiece, or added tokens; use MediaPipe.")
+            throw ModelError("\(name) has another tokenizer than WordPiece, or added tokens, which this package lacks.")
         }
         (self.kind, self.longest) = (kind, longest)
         labels = files["labels.txt"].map(lines) ?? []

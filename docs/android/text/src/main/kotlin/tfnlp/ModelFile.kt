@@ -42,7 +42,7 @@ class ModelFile(file: File) {
     )
 
     private fun text(name: String, file: File) = requireNotNull(texts[name]) {
-        if (name == "vocab.txt") "${file.name} has another tokenizer than WordPiece, or added tokens; use MediaPipe."
+        if (name == "vocab.txt") "${file.name} has another tokenizer than WordPiece, or added tokens, which this library lacks."
         else "${file.name} has no $name; write it by export_tflite."
     }
 }

@@ -11,9 +11,9 @@ import tfnlp.TextModel
 class PhoneModel(private val context: Context) : AutoCloseable {
     private val path = File(context.cacheDir, ASSET).also { copyAsset(it) }
     private val file = ModelFile(path)
-    private val model = LiteRtModel(path, file)
-    private val texts = TextModel(file, model::run)
+    private val liteRt = lazy { LiteRtModel(path, file) }
     private val mediaPipe = lazy { MediaPipeClassifier(context, ASSET) }
+    private val texts = TextModel(file) { row -> liteRt.value.run(row) }
 
     val answersQuestions = file.kind == "answerer"
     val readsPairs = answersQuestions || file.kind == "embedder" || file.task.optBoolean("pairs")
@@ -59,8 +59,7 @@ class PhoneModel(private val context: Context) : AutoCloseable {
     }
 
     override fun close() {
-        if (mediaPipe.isInitialized()) mediaPipe.value.close()
-        model.close()
+        for (runner in listOf(liteRt, mediaPipe)) if (runner.isInitialized()) runner.value.close()
     }
 
     private companion object {
