@@ -148,7 +148,7 @@ def test_the_files_in_the_repository_are_those_of_python(tmp_path):
         {path.name: path.read_bytes() for path in folder.iterdir()}
         for folder in (GOLDEN, tmp_path)
     )
-    assert kept == written
+    assert kept == written, "write them anew: python -m tests.distill.export.phone_files"
 
 
 def test_golden_files_have_windows_cuts_and_questions_without_an_answer(tmp_path):
