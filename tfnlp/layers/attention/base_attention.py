@@ -1,6 +1,7 @@
 """Base class of the attention layers, and the arguments of their calls."""
 
 import dataclasses
+from typing import Unpack
 
 from keras import ops
 
@@ -11,7 +12,8 @@ from tfnlp.functional.masks import causal_mask, combine_masks
 from tfnlp.functional.memory import prepend_memory
 from tfnlp.functional.products import plain_product
 from tfnlp.functional.shapes import check_sizes
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer, check_states
+from tfnlp.layers.core.base_layer import BaseLayer, check_states
+from tfnlp.layers.core.weight_options import AttentionOptions, weight_options
 from tfnlp.quantization.fake_quantization import WEIGHT_RANGE
 
 
@@ -111,7 +113,7 @@ class BaseAttention(BaseLayer):
             bias_initializer: for all kernels and biases.
     """
 
-    OPTIONS = (*KERNEL_OPTIONS, *BIAS_OPTIONS, "output_initializer")
+    OPTIONS = weight_options(AttentionOptions)
     # Call arguments that are hidden states as the inputs are: a pre-norm block normalises them.
     STATES = ()
     # Distance of the farthest key that a query sees, of `MultiHeadAttention`.
@@ -131,15 +133,20 @@ class BaseAttention(BaseLayer):
         output_dim=None,
         *,
         block_size=None,
-        **kwargs,
+        **kwargs: Unpack[AttentionOptions],
     ):
         super().__init__(**kwargs)
-        self.keep(locals())
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.value_dim = value_dim or key_dim
+        self.dropout = dropout
+        self.use_bias = use_bias
+        self.output_dim = output_dim
+        self.block_size = block_size
         # Of the projections, not of the layer's output, as in Keras.
         self.projection_regularizer, self.activity_regularizer = self.activity_regularizer, None
         sizes = {"num_heads": num_heads, "key_dim": key_dim, "value_dim": value_dim}
         check_sizes(**sizes, output_dim=output_dim, block_size=block_size)
-        self.value_dim = value_dim or key_dim
         self.dropout_layer = self._dropout_layer(dropout)
 
     def fields(self):

@@ -1,5 +1,7 @@
 """Disentangled attention (DeBERTa)."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
@@ -15,10 +17,15 @@ from tfnlp.functional.relative_scores import (
 from tfnlp.layers.attention.base_attention import BaseAttention
 from tfnlp.layers.attention.joint_projection import build_joint_projection, project_jointly
 from tfnlp.layers.attention.relative_position_table import RelativePositionTable
-from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS
+from tfnlp.layers.core.weight_options import AttentionOptions, EmbeddingsOptions, weight_options
 
 ATTENTION_TERMS = ("c2c", "c2p", "p2c", "p2p")
-TABLE_ARGUMENTS = ("max_distance", "num_buckets", "layer_norm_epsilon", *EMBEDDINGS_OPTIONS)
+TABLE_ARGUMENTS = ("max_distance", "num_buckets", "layer_norm_epsilon")
+TABLE_ARGUMENTS += weight_options(EmbeddingsOptions)
+
+
+class DisentangledOptions(AttentionOptions, EmbeddingsOptions, total=False):
+    """Options of a `DisentangledAttention`: of its projections and its table."""
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -58,13 +65,18 @@ class DisentangledAttention(BaseAttention):
         ValueError: as `MultiHeadAttention` does, for unknown terms, and a table of other rows.
     """
 
-    OPTIONS = BaseAttention.OPTIONS + EMBEDDINGS_OPTIONS
+    OPTIONS = weight_options(DisentangledOptions)
 
     def __init__(
         self,
         num_heads,
         key_dim,
-        *args,
+        value_dim=None,
+        dropout=0.0,
+        use_bias=True,
+        output_dim=None,
+        *,
+        block_size=None,
         terms=("c2c", "c2p", "p2c"),
         max_distance=512,
         num_buckets=None,
@@ -73,13 +85,28 @@ class DisentangledAttention(BaseAttention):
         normalize_positions=False,
         position_dropout=0.0,
         layer_norm_epsilon=1e-7,
-        **kwargs,
+        **kwargs: Unpack[DisentangledOptions],
     ):
-        super().__init__(num_heads, key_dim, *args, **kwargs)
-        self.keep(locals())
+        super().__init__(
+            num_heads,
+            key_dim,
+            value_dim,
+            dropout,
+            use_bias,
+            output_dim=output_dim,
+            block_size=block_size,
+            **kwargs,
+        )
         if not terms or isinstance(terms, str) or {*terms} - {*ATTENTION_TERMS}:
             raise ValueError(f"terms={terms!r} must be a tuple of one or more {ATTENTION_TERMS}.")
         self.terms = tuple(term for term in ATTENTION_TERMS if term in terms)
+        self.max_distance = max_distance
+        self.num_buckets = num_buckets
+        self.share_att_key = share_att_key
+        self.joint_projection = joint_projection
+        self.normalize_positions = normalize_positions
+        self.position_dropout = position_dropout
+        self.layer_norm_epsilon = layer_norm_epsilon
         self.needs_keys = bool({"c2p", "p2p"} & {*terms})
         self.needs_queries = bool({"p2c", "p2p"} & {*terms})
         self.position_dropout_layer = self._dropout_layer(position_dropout)

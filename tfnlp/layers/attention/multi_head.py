@@ -1,5 +1,7 @@
 """Multi-head attention (Vaswani et al. 2017)."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
@@ -8,7 +10,8 @@ from tfnlp.functional.attention_heads import scaled, split_heads
 from tfnlp.functional.masks import combine_masks
 from tfnlp.functional.shapes import check_sizes
 from tfnlp.layers.attention.base_attention import BaseAttention
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, check_choice
+from tfnlp.layers.core.base_layer import check_choice
+from tfnlp.layers.core.weight_options import AttentionOptions, WeightOptions, weight_options
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -52,9 +55,32 @@ class MultiHeadAttention(BaseAttention):
         `rotary` or `window`.
     """
 
-    def __init__(self, *args, rotary=None, window=None, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.keep(locals())
+    def __init__(
+        self,
+        num_heads,
+        key_dim,
+        value_dim=None,
+        dropout=0.0,
+        use_bias=True,
+        output_dim=None,
+        *,
+        block_size=None,
+        rotary=None,
+        window=None,
+        **kwargs: Unpack[AttentionOptions],
+    ):
+        super().__init__(
+            num_heads,
+            key_dim,
+            value_dim,
+            dropout,
+            use_bias,
+            output_dim=output_dim,
+            block_size=block_size,
+            **kwargs,
+        )
+        self.rotary = rotary
+        self.window = window
         check_sizes(window=window)
 
     @classmethod
@@ -80,7 +106,7 @@ class MultiHeadAttention(BaseAttention):
         for name, values in allowed.items():
             check_choice(f"{name} of the attention", config[name], values)
         names = ("num_heads", "key_dim", "value_dim", "dropout", "use_bias", "trainable")
-        names += ("activity_regularizer", *KERNEL_OPTIONS, *BIAS_OPTIONS)
+        names += ("activity_regularizer", *weight_options(WeightOptions))
         _, _, width = output.kernel.shape  # (N, H', D): an output of one axis
         options = {name: config[name] for name in names}
         layer = cls(**options, output_dim=width, dtype=attention.dtype_policy)

@@ -1,11 +1,14 @@
 """Hierarchical attention over the paths between pairs of concepts."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
 from tfnlp.functional.attention import masked_softmax
 from tfnlp.functional.masks import zero_masked_rows
-from tfnlp.layers.core.base_layer import KERNEL_OPTIONS, BaseLayer
+from tfnlp.layers.core.base_layer import BaseLayer
+from tfnlp.layers.core.weight_options import KernelOptions, weight_options
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -32,11 +35,10 @@ class PathAttention(BaseLayer):
         (B, Q, M); the weights of the pairs, (B, Q).
     """
 
-    OPTIONS = KERNEL_OPTIONS
+    OPTIONS = weight_options(KernelOptions)
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Unpack[KernelOptions]):
         super().__init__(**kwargs)
-        self.keep(locals())
 
     def build(self, text_shape, pairs_shape, paths_shape, path_mask_shape=None):
         self.path_query = self._dense(paths_shape[-1], "path_query", use_bias=False)  # W_1

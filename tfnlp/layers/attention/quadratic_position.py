@@ -1,6 +1,7 @@
 """Attention over images by quadratic position, which can be any convolution."""
 
 import itertools
+from typing import Unpack
 
 import keras
 import numpy as np
@@ -10,7 +11,8 @@ from tfnlp.functional.activations import get_activation
 from tfnlp.functional.attention import fused_attention
 from tfnlp.functional.masks import combine_masks
 from tfnlp.functional.shapes import check_sizes
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer, check_choice
+from tfnlp.layers.core.base_layer import BaseLayer, check_choice
+from tfnlp.layers.core.weight_options import WeightOptions, weight_options
 from tfnlp.quantization.fake_quantization import WEIGHT_RANGE
 
 
@@ -50,7 +52,7 @@ class QuadraticPositionAttention(BaseLayer):
         ValueError: for sizes below 1, inputs that are not images, and masks that do not fit.
     """
 
-    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
+    OPTIONS = weight_options(WeightOptions)
 
     def __init__(
         self,
@@ -61,10 +63,16 @@ class QuadraticPositionAttention(BaseLayer):
         use_bias=True,
         center_initializer="random_normal",
         width_initializer="ones",
-        **kwargs,
+        **kwargs: Unpack[WeightOptions],
     ):
         super().__init__(**kwargs)
-        self.keep(locals())
+        self.num_heads = num_heads
+        self.filters = filters
+        self.value_dim = value_dim
+        self.activation = activation
+        self.use_bias = use_bias
+        self.center_initializer = keras.initializers.get(center_initializer)
+        self.width_initializer = keras.initializers.get(width_initializer)
         check_sizes(num_heads=num_heads, filters=filters, value_dim=value_dim)
         self.activate = get_activation(activation)
         self.input_spec = keras.layers.InputSpec(ndim=4)

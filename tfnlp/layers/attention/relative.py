@@ -1,5 +1,7 @@
 """Relative attention with memory (Transformer-XL)."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
@@ -9,7 +11,13 @@ from tfnlp.functional.relative_positions import projected_sinusoids, relative_si
 from tfnlp.functional.relative_scores import query_to_position
 from tfnlp.functional.shapes import check_sizes
 from tfnlp.layers.attention.base_attention import BaseAttention
-from tfnlp.layers.core.base_layer import KERNEL_OPTIONS
+from tfnlp.layers.core.weight_options import BiasPenalties, KernelOptions, weight_options
+
+
+class RelativeOptions(KernelOptions, BiasPenalties, total=False):
+    """Options of a `RelativeAttention`, whose projections have biases that start at zero."""
+
+    output_initializer: object
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -46,7 +54,7 @@ class RelativeAttention(BaseAttention):
             asked for with `block_size`.
     """
 
-    OPTIONS = (*KERNEL_OPTIONS, "bias_regularizer", "bias_constraint", "output_initializer")
+    OPTIONS = weight_options(RelativeOptions)
     STATES = ("memory",)
 
     def __init__(
@@ -58,14 +66,25 @@ class RelativeAttention(BaseAttention):
         use_bias=False,
         output_dim=None,
         *,
+        block_size=None,
         clamp_length=None,
         position_dropout=0.0,
         bias_initializer="random_normal",
-        **kwargs,
+        **kwargs: Unpack[RelativeOptions],
     ):
-        kwargs |= {"use_bias": use_bias, "output_dim": output_dim}
-        super().__init__(num_heads, key_dim, value_dim, dropout, **kwargs)
-        self.keep(locals())
+        super().__init__(
+            num_heads,
+            key_dim,
+            value_dim,
+            dropout,
+            use_bias,
+            output_dim=output_dim,
+            block_size=block_size,
+            **kwargs,
+        )
+        self.clamp_length = clamp_length
+        self.position_dropout = position_dropout
+        self.bias_initializer = keras.initializers.get(bias_initializer)
         check_sizes(clamp_length=clamp_length)
         self.position_dropout_layer = self._dropout_layer(position_dropout)
 

@@ -1,9 +1,12 @@
 """The biases of Transformer-XL, for several layers to share."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
 from tfnlp.layers.core.base_layer import BaseLayer
+from tfnlp.layers.core.weight_options import BiasPenalties, weight_options
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -22,11 +25,15 @@ class RelativeBiases(BaseLayer):
         u and v, each (N, H).
     """
 
-    OPTIONS = ("bias_regularizer", "bias_constraint")
+    OPTIONS = weight_options(BiasPenalties)
 
-    def __init__(self, num_heads, key_dim, bias_initializer="random_normal", **kwargs):
+    def __init__(
+        self, num_heads, key_dim, bias_initializer="random_normal", **kwargs: Unpack[BiasPenalties]
+    ):
         super().__init__(**kwargs)
-        self.keep(locals())
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.bias_initializer = keras.initializers.get(bias_initializer)
 
     def build(self, input_shape):
         shape = (self.num_heads, self.key_dim)

@@ -1,11 +1,14 @@
 """DeBERTa's table of relative positions, for several layers to share."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
 from tfnlp.functional.positions import check_distances
-from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, BaseLayer
+from tfnlp.layers.core.base_layer import BaseLayer
 from tfnlp.layers.core.layer_normalization import LayerNormalization
+from tfnlp.layers.core.weight_options import EmbeddingsOptions, weight_options
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -26,7 +29,7 @@ class RelativePositionTable(BaseLayer):
         (2 max_distance, D), or (2 num_buckets, D).
     """
 
-    OPTIONS = EMBEDDINGS_OPTIONS
+    OPTIONS = weight_options(EmbeddingsOptions)
 
     def __init__(
         self,
@@ -34,10 +37,13 @@ class RelativePositionTable(BaseLayer):
         num_buckets=None,
         normalize=False,
         layer_norm_epsilon=1e-7,
-        **kwargs,
+        **kwargs: Unpack[EmbeddingsOptions],
     ):
         super().__init__(**kwargs)
-        self.keep(locals())
+        self.max_distance = max_distance
+        self.num_buckets = num_buckets
+        self.normalize = normalize
+        self.layer_norm_epsilon = layer_norm_epsilon
         check_distances(max_distance, num_buckets)
         self.norm = None
         if normalize:

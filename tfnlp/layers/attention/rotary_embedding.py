@@ -1,10 +1,13 @@
 """Rotary positions."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
 from tfnlp.functional.positions import sines_and_cosines
 from tfnlp.layers.core.base_layer import BaseLayer
+from tfnlp.layers.core.weight_options import LayerOptions
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -29,9 +32,9 @@ class RotaryEmbedding(BaseLayer):
         ValueError: at the call, if H is odd.
     """
 
-    def __init__(self, theta=10000.0, **kwargs):
+    def __init__(self, theta=10000.0, **kwargs: Unpack[LayerOptions]):
         super().__init__(**kwargs)
-        self.keep(locals())
+        self.theta = theta
         self.autocast = False  # of the type of its attention, whose part it is
 
     def call(self, inputs):

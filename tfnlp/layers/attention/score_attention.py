@@ -1,18 +1,15 @@
 """Attention of recurrent encoder-decoders (Bahdanau; Luong)."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
 from tfnlp.functional.attention import fused_attention
 from tfnlp.functional.products import times_transposed
 from tfnlp.layers.attention.base_attention import AttentionCall
-from tfnlp.layers.core.base_layer import (
-    BIAS_OPTIONS,
-    KERNEL_OPTIONS,
-    BaseLayer,
-    check_choice,
-    check_states,
-)
+from tfnlp.layers.core.base_layer import BaseLayer, check_choice, check_states
+from tfnlp.layers.core.weight_options import WeightOptions, weight_options
 from tfnlp.quantization.fake_quantization import WEIGHT_RANGE
 
 SCORES = ("dot", "general", "concat")
@@ -49,7 +46,7 @@ class ScoreAttention(BaseLayer):
         ValueError: for an unknown score, and masks that do not fit.
     """
 
-    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
+    OPTIONS = weight_options(WeightOptions)
 
     def __init__(
         self,
@@ -57,10 +54,13 @@ class ScoreAttention(BaseLayer):
         units=None,
         use_bias=False,
         dropout=0.0,
-        **kwargs,
+        **kwargs: Unpack[WeightOptions],
     ):
         super().__init__(**kwargs)
-        self.keep(locals())
+        self.score = score
+        self.units = units
+        self.use_bias = use_bias
+        self.dropout = dropout
         check_choice("score", score, SCORES)
         self.dropout_layer = self._dropout_layer(dropout)
 

@@ -1,5 +1,7 @@
 """Two-stream relative attention (XLNet)."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
@@ -10,7 +12,7 @@ from tfnlp.functional.memory import prepend_memory
 from tfnlp.functional.products import times_table
 from tfnlp.functional.relative_scores import query_to_position
 from tfnlp.functional.segment_scores import SegmentTerm
-from tfnlp.layers.attention.relative import RelativeAttention
+from tfnlp.layers.attention.relative import RelativeAttention, RelativeOptions
 from tfnlp.layers.core.base_layer import check_states
 
 STREAM_MASKS = ("content_stream_mask", "query_stream_mask")
@@ -49,9 +51,36 @@ class TwoStreamAttention(RelativeAttention):
         ValueError: as `RelativeAttention` does, and for streams that do not fit.
     """
 
-    def __init__(self, *args, use_segments=True, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.keep({"use_segments": use_segments})
+    def __init__(
+        self,
+        num_heads,
+        key_dim,
+        value_dim=None,
+        dropout=0.0,
+        use_bias=False,
+        output_dim=None,
+        *,
+        block_size=None,
+        clamp_length=None,
+        position_dropout=0.0,
+        bias_initializer="random_normal",
+        use_segments=True,
+        **kwargs: Unpack[RelativeOptions],
+    ):
+        super().__init__(
+            num_heads,
+            key_dim,
+            value_dim,
+            dropout,
+            use_bias,
+            output_dim=output_dim,
+            block_size=block_size,
+            clamp_length=clamp_length,
+            position_dropout=position_dropout,
+            bias_initializer=bias_initializer,
+            **kwargs,
+        )
+        self.use_segments = use_segments
 
     def build(self, content_stream_shape, **shapes):
         super().build(content_stream_shape)

@@ -1,9 +1,12 @@
 """Base class of the transformer blocks."""
 
+from typing import Unpack
+
 from tfnlp.layers.attention.multi_head import MultiHeadAttention
 from tfnlp.layers.blocks.feed_forward import FeedForward
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
+from tfnlp.layers.core.base_layer import BaseLayer
 from tfnlp.layers.core.layer_normalization import LayerNormalization
+from tfnlp.layers.core.weight_options import WeightOptions, weight_options
 
 
 class BaseBlock(BaseLayer):
@@ -27,7 +30,7 @@ class BaseBlock(BaseLayer):
             of the feed-forward network.
     """
 
-    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
+    OPTIONS = weight_options(WeightOptions)
     # Class of the attention that is created if none is passed.
     ATTENTION = MultiHeadAttention
     # True if the block is recomputed for its gradients; see `recompute_blocks`.
@@ -45,10 +48,18 @@ class BaseBlock(BaseLayer):
         layer_norm_epsilon=1e-12,
         block_size=None,
         key_dim=None,
-        **kwargs,
+        **kwargs: Unpack[WeightOptions],
     ):
         super().__init__(**kwargs)
-        self.keep(locals())
+        self.num_heads = num_heads
+        self.intermediate_dim = intermediate_dim
+        self.activation = activation
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.norm_first = norm_first
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.block_size = block_size
+        self.key_dim = key_dim
 
     def _norm(self, name):
         return LayerNormalization(

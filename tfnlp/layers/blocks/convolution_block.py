@@ -1,11 +1,14 @@
 """The convolution beside the first block of DeBERTa v2."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
 from tfnlp.functional.activations import get_activation
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
+from tfnlp.layers.core.base_layer import BaseLayer
 from tfnlp.layers.core.layer_normalization import LayerNormalization
+from tfnlp.layers.core.weight_options import WeightOptions, weight_options
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -32,7 +35,7 @@ class ConvolutionBlock(BaseLayer):
         (B, L, D), zeros at padding.
     """
 
-    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
+    OPTIONS = weight_options(WeightOptions)
 
     def __init__(
         self,
@@ -41,10 +44,14 @@ class ConvolutionBlock(BaseLayer):
         activation="tanh",
         dropout=0.0,
         layer_norm_epsilon=1e-7,
-        **kwargs,
+        **kwargs: Unpack[WeightOptions],
     ):
         super().__init__(**kwargs)
-        self.keep(locals())
+        self.kernel_size = kernel_size
+        self.groups = groups
+        self.activation = activation
+        self.dropout = dropout
+        self.layer_norm_epsilon = layer_norm_epsilon
         if kernel_size % 2 == 0:
             raise ValueError(f"kernel_size={kernel_size} must be odd, for a token in the middle.")
         self.activate = get_activation(activation)

@@ -1,10 +1,13 @@
 """One block of the decoder of the encoder-decoder transformer."""
 
+from typing import Unpack
+
 import keras
 
 from tfnlp.functional.recompute import recomputable
 from tfnlp.layers.blocks.base_block import BaseBlock, output_and_rest
 from tfnlp.layers.core.base_layer import check_states
+from tfnlp.layers.core.weight_options import WeightOptions
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -44,13 +47,28 @@ class DecoderBlock(BaseBlock):
         intermediate_dim,
         activation="relu",
         *,
+        dropout=0.0,
+        attention_dropout=0.0,
+        norm_first=False,
         layer_norm_epsilon=1e-5,
+        block_size=None,
+        key_dim=None,
         feed_forward_dropout=0.0,
-        **kwargs,
+        **kwargs: Unpack[WeightOptions],
     ):
-        kwargs["layer_norm_epsilon"] = layer_norm_epsilon
-        super().__init__(num_heads, intermediate_dim, activation, **kwargs)
-        self.keep(locals())
+        super().__init__(
+            num_heads,
+            intermediate_dim,
+            activation,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            norm_first=norm_first,
+            layer_norm_epsilon=layer_norm_epsilon,
+            block_size=block_size,
+            key_dim=key_dim,
+            **kwargs,
+        )
+        self.feed_forward_dropout = feed_forward_dropout
         self.feed_forward = self._feed_forward(dropout=feed_forward_dropout)
         self.norms, self.dropouts = {}, {}
         for part in ("attention", "cross_attention", "feed_forward"):

@@ -1,6 +1,7 @@
 """One transformer encoder block."""
 
 import inspect
+from typing import Unpack
 
 import keras
 
@@ -13,6 +14,7 @@ from tfnlp.layers.core.base_layer import (
     check_states,
     serialize_shared,
 )
+from tfnlp.layers.core.weight_options import WeightOptions
 
 SUBLAYERS = ("attention", "feed_forward")
 EXAMPLES = {
@@ -63,7 +65,16 @@ class EncoderBlock(BaseBlock):
 
     def __init__(
         self,
-        *args,
+        num_heads,
+        intermediate_dim,
+        activation="gelu",
+        *,
+        dropout=0.0,
+        attention_dropout=0.0,
+        norm_first=False,
+        layer_norm_epsilon=1e-12,
+        block_size=None,
+        key_dim=None,
         attention=None,
         feed_forward=None,
         norm=None,
@@ -72,22 +83,37 @@ class EncoderBlock(BaseBlock):
         output_initializer=None,
         dropout_after=SUBLAYERS,
         shared_parts=None,
-        **kwargs,
+        **kwargs: Unpack[WeightOptions],
     ):
-        super().__init__(*args, **kwargs)
+        super().__init__(
+            num_heads,
+            intermediate_dim,
+            activation,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            norm_first=norm_first,
+            layer_norm_epsilon=layer_norm_epsilon,
+            block_size=block_size,
+            key_dim=key_dim,
+            **kwargs,
+        )
         parts = {"attention": attention, "feed_forward": feed_forward, "norm": norm}
         for part, layer in parts.items():
             if not isinstance(layer, keras.layers.Layer | None):
                 raise ValueError(f"{part}={layer!r} must be a layer, {EXAMPLES[part]}, or None.")
-        norm = norm and keras.saving.serialize_keras_object(norm)
-        self.keep(locals() | {"shared_parts": [*(shared_parts or ())]})
         for argument, names in (("dropout_after", dropout_after), ("normalized", normalized)):
             for name in names:
                 check_choice(argument, name, SUBLAYERS)
         if attention is not None:
             _check_attention(self, attention)
             self.block_size = getattr(attention, "block_size", None)
+        self.attention = attention
+        self.norm = norm and keras.saving.serialize_keras_object(norm)
         self.normalized = tuple(normalized)
+        self.feed_forward_dropout = feed_forward_dropout
+        self.output_initializer = keras.initializers.get(output_initializer)
+        self.dropout_after = tuple(dropout_after)
+        self.shared_parts = [*(shared_parts or ())]
         parts = shared_parts or {}
         self.given_attention = attention
         self.given_feed_forward = feed_forward
@@ -101,7 +127,6 @@ class EncoderBlock(BaseBlock):
         self.attention_norm, self.feed_forward_norm = (
             parts.get(f"{name}_norm") or self._norm(f"{name}_norm") for name in SUBLAYERS
         )
-        self.dropout_after = tuple(dropout_after)
         self.attention_dropout_layer, self.feed_forward_dropout_layer = (
             self._dropout_layer(self.dropout if name in dropout_after else 0.0)
             for name in SUBLAYERS

@@ -1,11 +1,14 @@
 """The position-wise feed-forward network of a transformer block."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
 from tfnlp.functional.activations import get_activation
 from tfnlp.functional.shapes import check_sizes
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
+from tfnlp.layers.core.base_layer import BaseLayer
+from tfnlp.layers.core.weight_options import WeightOptions, weight_options
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -33,7 +36,7 @@ class FeedForward(BaseLayer):
         (B, L, D).
     """
 
-    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
+    OPTIONS = weight_options(WeightOptions)
 
     def __init__(
         self,
@@ -44,10 +47,15 @@ class FeedForward(BaseLayer):
         *,
         gated=False,
         use_bias=True,
-        **kwargs,
+        **kwargs: Unpack[WeightOptions],
     ):
         super().__init__(**kwargs)
-        self.keep(locals())
+        self.intermediate_dim = intermediate_dim
+        self.activation = activation
+        self.dropout = dropout
+        self.output_initializer = keras.initializers.get(output_initializer)
+        self.gated = gated
+        self.use_bias = use_bias
         check_sizes(intermediate_dim=intermediate_dim)
         self.activate = get_activation(activation)
         units = 2 * intermediate_dim if gated else intermediate_dim

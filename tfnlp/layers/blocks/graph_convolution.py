@@ -1,10 +1,13 @@
 """Convolution over the nodes of a graph."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
 from tfnlp.functional.activations import get_activation
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
+from tfnlp.layers.core.base_layer import BaseLayer
+from tfnlp.layers.core.weight_options import WeightOptions, weight_options
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -30,11 +33,12 @@ class GraphConvolution(BaseLayer):
         (B, L, units), zeros at nodes that are not real.
     """
 
-    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
+    OPTIONS = weight_options(WeightOptions)
 
-    def __init__(self, units, activation="relu", **kwargs):
+    def __init__(self, units, activation="relu", **kwargs: Unpack[WeightOptions]):
         super().__init__(**kwargs)
-        self.keep(locals())
+        self.units = units
+        self.activation = activation
         self.activate = get_activation(activation)
         self.node_dense = self._dense(units, "node_dense")
         self.neighbour_dense = self._dense(units, "neighbour_dense", use_bias=False)

@@ -1,5 +1,7 @@
 """One aggregator of ERNIE's knowledgeable encoder."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
@@ -8,6 +10,7 @@ from tfnlp.functional.recompute import recomputable
 from tfnlp.layers.blocks.base_block import BaseBlock, output_and_rest
 from tfnlp.layers.blocks.knowledge_fusion import KnowledgeFusion
 from tfnlp.layers.core.base_layer import check_states
+from tfnlp.layers.core.weight_options import WeightOptions
 
 PARTS = ("attention", "feed_forward", "entity_attention", "entity_feed_forward")
 
@@ -41,10 +44,33 @@ class KnowledgeBlock(BaseBlock):
     """
 
     def __init__(
-        self, num_heads, intermediate_dim, activation="gelu", *, num_entity_heads=4, **kwargs
+        self,
+        num_heads,
+        intermediate_dim,
+        activation="gelu",
+        *,
+        dropout=0.0,
+        attention_dropout=0.0,
+        norm_first=False,
+        layer_norm_epsilon=1e-12,
+        block_size=None,
+        key_dim=None,
+        num_entity_heads=4,
+        **kwargs: Unpack[WeightOptions],
     ):
-        super().__init__(num_heads, intermediate_dim, activation, **kwargs)
-        self.keep(locals())
+        super().__init__(
+            num_heads,
+            intermediate_dim,
+            activation,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            norm_first=norm_first,
+            layer_norm_epsilon=layer_norm_epsilon,
+            block_size=block_size,
+            key_dim=key_dim,
+            **kwargs,
+        )
+        self.num_entity_heads = num_entity_heads
         self.feed_forward = KnowledgeFusion(
             intermediate_dim,
             activation,

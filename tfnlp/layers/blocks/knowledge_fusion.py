@@ -1,12 +1,15 @@
 """The information fusion of ERNIE: tokens and the entities aligned to them."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
 from tfnlp.functional.activations import get_activation
 from tfnlp.functional.masks import set_mask
 from tfnlp.functional.shapes import check_sizes
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer, check_states
+from tfnlp.layers.core.base_layer import BaseLayer, check_states
+from tfnlp.layers.core.weight_options import WeightOptions, weight_options
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -33,17 +36,19 @@ class KnowledgeFusion(BaseLayer):
         A pair of w' (B, L, D) and e' (B, L, E).
     """
 
-    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
+    OPTIONS = weight_options(WeightOptions)
 
     def __init__(
         self,
         intermediate_dim,
         activation="gelu",
         output_activation="gelu",
-        **kwargs,
+        **kwargs: Unpack[WeightOptions],
     ):
         super().__init__(**kwargs)
-        self.keep(locals())
+        self.intermediate_dim = intermediate_dim
+        self.activation = activation
+        self.output_activation = output_activation
         check_sizes(intermediate_dim=intermediate_dim)
         self.activate = get_activation(activation)
         self.activate_output = get_activation(output_activation or "linear")

@@ -1,10 +1,17 @@
 """LSTM with a projected state."""
 
+from typing import Unpack
+
 import keras
 import numpy as np
 from keras import ops
 
-from tfnlp.layers.core.base_layer import KERNEL_OPTIONS, BaseLayer
+from tfnlp.layers.core.base_layer import BaseLayer
+from tfnlp.layers.core.weight_options import BiasPenalties, KernelOptions, weight_options
+
+
+class LSTMOptions(KernelOptions, BiasPenalties, total=False):
+    """Options of a `ProjectedLSTM`, whose bias starts at numbers of its own."""
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -34,7 +41,7 @@ class ProjectedLSTM(BaseLayer):
         (B, L, P).
     """
 
-    OPTIONS = (*KERNEL_OPTIONS, "bias_regularizer", "bias_constraint")
+    OPTIONS = weight_options(LSTMOptions)
 
     def __init__(
         self,
@@ -42,10 +49,13 @@ class ProjectedLSTM(BaseLayer):
         projection_dim,
         clip=None,
         go_backwards=False,
-        **kwargs,
+        **kwargs: Unpack[LSTMOptions],
     ):
         super().__init__(**kwargs)
-        self.keep(locals())
+        self.units = units
+        self.projection_dim = projection_dim
+        self.clip = clip
+        self.go_backwards = go_backwards
 
     def build(self, inputs_shape, mask_shape=None):
         units, width = self.units, self.projection_dim

@@ -1,5 +1,7 @@
 """The decoder of a recurrent encoder-decoder, with or without attention."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
@@ -7,6 +9,7 @@ from tfnlp.functional.attention import masked_softmax
 from tfnlp.functional.shapes import check_sizes
 from tfnlp.layers.attention.score_attention import ScoreAttention
 from tfnlp.layers.core.base_layer import BaseLayer
+from tfnlp.layers.core.weight_options import LayerOptions
 
 # The class of each cell, and its number of states.
 CELLS = {
@@ -60,10 +63,15 @@ class RecurrentDecoderBlock(BaseLayer):
         score="general",
         input_feeding=True,
         dropout=0.0,
-        **kwargs,
+        **kwargs: Unpack[LayerOptions],
     ):
         super().__init__(**kwargs)
-        self.keep(locals())
+        self.units = units
+        self.num_layers = num_layers
+        self.cell = cell
+        self.score = score
+        self.input_feeding = input_feeding
+        self.dropout = dropout
         check_sizes(num_layers=num_layers)
         make, self.num_states = CELLS[cell]
         self.cells = [

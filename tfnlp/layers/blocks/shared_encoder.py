@@ -1,5 +1,7 @@
 """Encoder blocks that share weights across layers (ALBERT)."""
 
+from typing import Unpack
+
 import keras
 
 from tfnlp.functional.masks import set_mask
@@ -7,6 +9,7 @@ from tfnlp.functional.shapes import check_sizes
 from tfnlp.layers.blocks.base_block import BaseBlock, output_and_rest
 from tfnlp.layers.blocks.encoder_block import SUBLAYERS, EncoderBlock
 from tfnlp.layers.core.base_layer import check_choice, check_states
+from tfnlp.layers.core.weight_options import WeightOptions
 
 SHARING = ("all", "attention", "feed_forward", "none")
 
@@ -49,11 +52,31 @@ class SharedEncoder(BaseBlock):
         sharing="all",
         num_groups=1,
         *,
+        activation="gelu",
+        dropout=0.0,
+        attention_dropout=0.0,
+        norm_first=False,
+        layer_norm_epsilon=1e-12,
+        block_size=None,
+        key_dim=None,
         dropout_after=SUBLAYERS,
-        **kwargs,
+        **kwargs: Unpack[WeightOptions],
     ):
-        super().__init__(num_heads, intermediate_dim, **kwargs)
-        self.keep(locals())
+        super().__init__(
+            num_heads,
+            intermediate_dim,
+            activation,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            norm_first=norm_first,
+            layer_norm_epsilon=layer_norm_epsilon,
+            block_size=block_size,
+            key_dim=key_dim,
+            **kwargs,
+        )
+        self.num_layers = num_layers
+        self.sharing = sharing
+        self.num_groups = num_groups
         check_choice("sharing", sharing, SHARING)
         check_sizes(num_layers=num_layers, num_groups=num_groups)
         if num_layers % num_groups:

@@ -2,15 +2,14 @@
 
 import inspect
 from inspect import Parameter
+from typing import Unpack
 
 import keras
 
 from tfnlp.layers.core.dense import Dense
+from tfnlp.layers.core.weight_options import LayerOptions
 from tfnlp.quantization.fake_quantization import FakeQuantized, parts
 
-KERNEL_OPTIONS = ("kernel_initializer", "kernel_regularizer", "kernel_constraint")
-BIAS_OPTIONS = ("bias_initializer", "bias_regularizer", "bias_constraint")
-EMBEDDINGS_OPTIONS = ("embeddings_initializer", "embeddings_regularizer", "embeddings_constraint")
 # Initializers where none is given.
 INITIALIZERS = {
     "kernel_initializer": "glorot_uniform",
@@ -25,27 +24,32 @@ _MODULES = {
     "regularizer": keras.regularizers,
     "constraint": keras.constraints,
 }
-# Names in the `locals()` of a constructor that are no arguments to keep.
-_NOT_KEPT = ("self", "args", "kwargs", "__class__")
 
 
 class ClassSignature:
-    """`__signature__` of a class, which `inspect` reads; that of an instance is of its call."""
+    """`__signature__` of a layer's class: its constructor's, which `__new__` of Keras hides.
+
+    That of an instance is of its call.
+    """
 
     def __get__(self, instance, cls):
         if instance is not None:
             raise AttributeError("__signature__")
-        return constructor_signature(cls)
+        _, *arguments = inspect.signature(cls.__init__).parameters.values()
+        arguments = {x.name: x for x in arguments if x.kind is not Parameter.VAR_KEYWORD}
+        for name in (*cls.OPTIONS, *LayerOptions.__annotations__):
+            arguments.setdefault(name, Parameter(name, Parameter.KEYWORD_ONLY, default=None))
+        return inspect.Signature([*arguments.values()])
 
 
 class BaseLayer(FakeQuantized, keras.layers.Layer):
     """Base class of all layers: configs, weight options, output shapes, quantised parts.
 
-    All arguments of the constructors are attributes of the same name, as `keep(locals())` makes
-    them; the config is made of these (see `fields`). A subclass names the options that
-    it takes in `OPTIONS`; they come by keyword. It has a `compute_output_spec`, by which
-    `compute_output_shape` goes, or a `compute_output_shape`, and a `compute_mask` if its output
-    has other positions than its first input.
+    All arguments of the constructors are attributes of the same name; the config is made of
+    these (see `fields`). A subclass names the weight options that it takes in `OPTIONS`; they
+    come by keyword. It has a `compute_output_spec`, by which `compute_output_shape` goes, or a
+    `compute_output_shape`, and a `compute_mask` if its output has other positions than its first
+    input.
 
     Args:
         kernel_regularizer, bias_regularizer, embeddings_regularizer: for the kernels, the biases
@@ -60,25 +64,14 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
 
     OPTIONS = ()
     __signature__ = ClassSignature()
-    _kept = ()
 
-    def __init__(self, *, quantized_parts=None, **kwargs):
+    def __init__(self, *, quantized_parts=None, **kwargs: Unpack[LayerOptions]):
         options = {name: kwargs.pop(name, None) or INITIALIZERS.get(name) for name in self.OPTIONS}
         super().__init__(**kwargs)
         self.supports_masking = True
         self._quantized_parts = dict(quantized_parts or {})
-        self.keep(options)
-
-    def keep(self, arguments):
-        """Make a constructor's arguments, its `locals()`, attributes.
-
-        Initializers, regularizers and constraints become objects. Those that the constructor of a
-        parent has kept stay as they are.
-        """
-        for name in [name for name in arguments if name not in (*_NOT_KEPT, *self._kept)]:
-            module, value = _MODULES.get(name.rsplit("_", 1)[-1]), arguments[name]
-            setattr(self, name, module.get(value) if module else value)
-            self._kept = (*self._kept, name)
+        for name, value in options.items():
+            setattr(self, name, _MODULES[name.rsplit("_", 1)[-1]].get(value))
 
     def options(self, *kinds):
         """Return the weight options by name, for a sub-layer; only those of `kinds` if given.
@@ -176,33 +169,6 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
             activation = keras.saving.deserialize_keras_object(activation)
             config = config | {"activation": activation}
         return super().from_config(config)
-
-
-def constructor_signature(cls):
-    """Return the signature of a layer, with all arguments that it passes on to its parents.
-
-    A constructor has those of its parents as `*args, **kwargs`, which tells a reader nothing.
-    """
-    parameters, by_position = {}, True
-    for parent in cls.__mro__[: cls.__mro__.index(keras.layers.Layer) + 1]:
-        if "__init__" not in vars(parent):
-            continue
-        _, *arguments = inspect.signature(vars(parent)["__init__"]).parameters.values()
-        for argument in arguments:
-            if argument.kind in VARIADIC or argument.name in parameters:
-                continue
-            # Python has no argument without a default after one with it.
-            late = argument.default is Parameter.empty and any(
-                x.kind is not Parameter.KEYWORD_ONLY and x.default is not Parameter.empty
-                for x in parameters.values()
-            )
-            if late or not by_position:
-                argument = argument.replace(kind=Parameter.KEYWORD_ONLY)
-            parameters[argument.name] = argument
-        by_position &= any(x.kind is Parameter.VAR_POSITIONAL for x in arguments)
-    for name in cls.OPTIONS:
-        parameters.setdefault(name, Parameter(name, Parameter.KEYWORD_ONLY, default=None))
-    return inspect.Signature(sorted(parameters.values(), key=lambda argument: argument.kind))
 
 
 def check_choice(name, value, choices):

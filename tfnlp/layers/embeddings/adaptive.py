@@ -2,14 +2,19 @@
 
 import itertools
 import math
+from typing import Unpack
 
 import keras
 from keras import ops
 
 from tfnlp.functional.products import times_table
 from tfnlp.functional.vocabulary_clusters import cluster_widths, clusters
-from tfnlp.layers.core.base_layer import KERNEL_OPTIONS
+from tfnlp.layers.core.weight_options import EmbeddingsOptions, KernelOptions, weight_options
 from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
+
+
+class AdaptiveOptions(EmbeddingsOptions, KernelOptions, total=False):
+    """Options of an `AdaptiveEmbedding`: of its tables and projections."""
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -41,7 +46,7 @@ class AdaptiveEmbedding(TokenLayer):
         ValueError: for cutoffs that do not rise, and more clusters than E has room for.
     """
 
-    OPTIONS = TokenLayer.OPTIONS + KERNEL_OPTIONS
+    OPTIONS = weight_options(AdaptiveOptions)
 
     def __init__(
         self,
@@ -52,10 +57,12 @@ class AdaptiveEmbedding(TokenLayer):
         embedding_dim=None,
         div_value=4,
         dropout=0.0,
-        **kwargs,
+        pad_token_id=None,
+        **kwargs: Unpack[AdaptiveOptions],
     ):
-        super().__init__(vocabulary_size, hidden_dim, **kwargs)
-        self.keep(locals())
+        super().__init__(vocabulary_size, hidden_dim, pad_token_id=pad_token_id, **kwargs)
+        self.div_value = div_value
+        self.dropout = dropout
         self.cutoffs = tuple(cutoffs)
         self.embedding_dim = embedding_dim or hidden_dim
         self.ends = clusters(vocabulary_size, self.cutoffs)

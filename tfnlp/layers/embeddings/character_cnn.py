@@ -1,13 +1,25 @@
 """Vectors of words from their characters."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
 from tfnlp.functional.activations import get_activation
 from tfnlp.functional.masks import MASKED
 from tfnlp.functional.shapes import reshape
-from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, KERNEL_OPTIONS, BaseLayer
+from tfnlp.layers.core.base_layer import BaseLayer
+from tfnlp.layers.core.weight_options import (
+    BiasPenalties,
+    EmbeddingsOptions,
+    KernelOptions,
+    weight_options,
+)
 from tfnlp.layers.embeddings.token_layer import as_ids
+
+
+class CNNOptions(EmbeddingsOptions, KernelOptions, BiasPenalties, total=False):
+    """Options of a `CharacterCNN`, whose biases start at numbers of their own."""
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -42,7 +54,7 @@ class CharacterCNN(BaseLayer):
         (..., D).
     """
 
-    OPTIONS = (*EMBEDDINGS_OPTIONS, *KERNEL_OPTIONS, "bias_regularizer", "bias_constraint")
+    OPTIONS = weight_options(CNNOptions)
 
     def __init__(
         self,
@@ -52,10 +64,15 @@ class CharacterCNN(BaseLayer):
         num_highways=2,
         activation="relu",
         num_characters=262,
-        **kwargs,
+        **kwargs: Unpack[CNNOptions],
     ):
         super().__init__(**kwargs)
-        self.keep(locals())
+        self.hidden_dim = hidden_dim
+        self.filters = filters
+        self.character_dim = character_dim
+        self.num_highways = num_highways
+        self.activation = activation
+        self.num_characters = num_characters
         self.activate = get_activation(activation)
         self.convolutions = [
             keras.layers.Conv1D(

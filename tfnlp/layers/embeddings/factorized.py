@@ -1,11 +1,17 @@
 """Token embeddings as a product of two small matrices."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
 from tfnlp.functional.products import times_table
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS
+from tfnlp.layers.core.weight_options import EmbeddingsOptions, WeightOptions, weight_options
 from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
+
+
+class FactorizedOptions(EmbeddingsOptions, WeightOptions, total=False):
+    """Options of a `FactorizedEmbedding`: of its table and projection."""
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -31,7 +37,7 @@ class FactorizedEmbedding(TokenLayer):
         (B, L, D); with `reverse` (..., V).
     """
 
-    OPTIONS = TokenLayer.OPTIONS + KERNEL_OPTIONS + BIAS_OPTIONS
+    OPTIONS = weight_options(FactorizedOptions)
 
     def __init__(
         self,
@@ -41,10 +47,13 @@ class FactorizedEmbedding(TokenLayer):
         *,
         use_bias=True,
         use_output_bias=False,
-        **kwargs,
+        pad_token_id=None,
+        **kwargs: Unpack[FactorizedOptions],
     ):
-        super().__init__(vocabulary_size, hidden_dim, **kwargs)
-        self.keep(locals())
+        super().__init__(vocabulary_size, hidden_dim, pad_token_id=pad_token_id, **kwargs)
+        self.embedding_dim = embedding_dim
+        self.use_bias = use_bias
+        self.use_output_bias = use_output_bias
         self.projection = self._dense(hidden_dim, "projection", use_bias=use_bias)
 
     def build(self, token_ids_shape):

@@ -1,10 +1,13 @@
 """Learned positions, added to a sequence."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
 from tfnlp.functional.positions import check_length
-from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, BaseLayer
+from tfnlp.layers.core.base_layer import BaseLayer
+from tfnlp.layers.core.weight_options import EmbeddingsOptions, weight_options
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -26,11 +29,11 @@ class LearnedPositionEncoding(BaseLayer):
         ValueError: if L is known and beyond `max_length`; else see `check_length`.
     """
 
-    OPTIONS = EMBEDDINGS_OPTIONS
+    OPTIONS = weight_options(EmbeddingsOptions)
 
-    def __init__(self, max_length, **kwargs):
+    def __init__(self, max_length, **kwargs: Unpack[EmbeddingsOptions]):
         super().__init__(**kwargs)
-        self.keep(locals())
+        self.max_length = max_length
 
     def build(self, inputs_shape, positions_shape=None):
         table = "position_table", (self.max_length, inputs_shape[-1])

@@ -1,10 +1,13 @@
 """Positions as sinusoids, added to a sequence."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
 from tfnlp.functional.positions import check_length, sinusoid_table, sinusoids
 from tfnlp.layers.core.base_layer import BaseLayer
+from tfnlp.layers.core.weight_options import LayerOptions
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -30,10 +33,18 @@ class SinusoidalPositionEncoding(BaseLayer):
     """
 
     def __init__(
-        self, max_wavelength=10000.0, interleaved=True, scale=1.0, max_length=None, **kwargs
+        self,
+        max_wavelength=10000.0,
+        interleaved=True,
+        scale=1.0,
+        max_length=None,
+        **kwargs: Unpack[LayerOptions],
     ):
         super().__init__(**kwargs)
-        self.keep(locals())
+        self.max_wavelength = max_wavelength
+        self.interleaved = interleaved
+        self.scale = scale
+        self.max_length = max_length
 
     def build(self, input_shape):
         if self.max_length is not None:

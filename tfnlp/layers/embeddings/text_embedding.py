@@ -1,17 +1,25 @@
 """Token, position and segment embeddings, summed and normalised."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
 from tfnlp.functional.positions import check_length
 from tfnlp.functional.products import times_table
-from tfnlp.layers.core.base_layer import (
-    BIAS_OPTIONS,
-    check_shared,
-    serialize_shared,
-)
+from tfnlp.layers.core.base_layer import check_shared, serialize_shared
 from tfnlp.layers.core.layer_normalization import LayerNormalization
+from tfnlp.layers.core.weight_options import (
+    BiasOptions,
+    EmbeddingsOptions,
+    KernelPenalties,
+    weight_options,
+)
 from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
+
+
+class TextEmbeddingOptions(EmbeddingsOptions, KernelPenalties, BiasOptions, total=False):
+    """Options of a `TextEmbedding`, whose projection starts as its tables do."""
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -51,7 +59,7 @@ class TextEmbedding(TokenLayer):
             takes zeros.
     """
 
-    OPTIONS = (*TokenLayer.OPTIONS, "kernel_regularizer", "kernel_constraint", *BIAS_OPTIONS)
+    OPTIONS = weight_options(TextEmbeddingOptions)
 
     def __init__(
         self,
@@ -66,10 +74,17 @@ class TextEmbedding(TokenLayer):
         position_offset=0,
         use_norm=True,
         center=True,
-        **kwargs,
+        pad_token_id=None,
+        **kwargs: Unpack[TextEmbeddingOptions],
     ):
-        super().__init__(vocabulary_size, hidden_dim, **kwargs)
-        self.keep(locals())
+        super().__init__(vocabulary_size, hidden_dim, pad_token_id=pad_token_id, **kwargs)
+        self.max_length = max_length
+        self.num_segments = num_segments
+        self.dropout = dropout
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.position_offset = position_offset
+        self.use_norm = use_norm
+        self.center = center
         self.embedding_dim = embedding_dim or hidden_dim
         self.norm = None
         if use_norm:

@@ -1,10 +1,13 @@
 """Base class of the token embeddings."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
 from tfnlp.functional.masks import padding_mask, set_mask
-from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, BaseLayer
+from tfnlp.layers.core.base_layer import BaseLayer
+from tfnlp.layers.core.weight_options import EmbeddingsOptions, weight_options
 
 
 class TokenLayer(BaseLayer):
@@ -21,7 +24,7 @@ class TokenLayer(BaseLayer):
         ValueError: for `mask_zero`.
     """
 
-    OPTIONS = EMBEDDINGS_OPTIONS
+    OPTIONS = weight_options(EmbeddingsOptions)
 
     def __init__(
         self,
@@ -29,7 +32,7 @@ class TokenLayer(BaseLayer):
         hidden_dim,
         *,
         pad_token_id=None,
-        **kwargs,
+        **kwargs: Unpack[EmbeddingsOptions],
     ):
         if "mask_zero" in kwargs:
             raise ValueError(
@@ -37,7 +40,9 @@ class TokenLayer(BaseLayer):
                 "as pad_token_id=0; without it there is no mask."
             )
         super().__init__(**kwargs)
-        self.keep(locals())
+        self.vocabulary_size = vocabulary_size
+        self.hidden_dim = hidden_dim
+        self.pad_token_id = pad_token_id
 
     @property
     def input_dtype(self):

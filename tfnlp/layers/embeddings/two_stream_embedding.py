@@ -1,9 +1,12 @@
 """The token embedding of XLNet, and the vector that its query stream starts from."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
 from tfnlp.functional.products import times_table
+from tfnlp.layers.core.weight_options import EmbeddingsOptions
 from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
 
 
@@ -28,9 +31,17 @@ class TwoStreamEmbedding(TokenLayer):
         (..., V). Only h has the mask of padding.
     """
 
-    def __init__(self, vocabulary_size, hidden_dim, *, dropout=0.0, **kwargs):
-        super().__init__(vocabulary_size, hidden_dim, **kwargs)
-        self.keep(locals())
+    def __init__(
+        self,
+        vocabulary_size,
+        hidden_dim,
+        *,
+        dropout=0.0,
+        pad_token_id=None,
+        **kwargs: Unpack[EmbeddingsOptions],
+    ):
+        super().__init__(vocabulary_size, hidden_dim, pad_token_id=pad_token_id, **kwargs)
+        self.dropout = dropout
         self.dropout_layer = self._dropout_layer(dropout)
 
     @property

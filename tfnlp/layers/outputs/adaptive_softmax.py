@@ -1,13 +1,15 @@
 """Adaptive softmax: rare tokens share a few entries of the first distribution."""
 
 import itertools
+from typing import Unpack
 
 import keras
 from keras import ops
 
 from tfnlp.functional.products import times_table
 from tfnlp.functional.vocabulary_clusters import cluster_widths, clusters
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
+from tfnlp.layers.core.base_layer import BaseLayer
+from tfnlp.layers.core.weight_options import WeightOptions, weight_options
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -46,7 +48,7 @@ class AdaptiveSoftmax(BaseLayer):
         ValueError: for cutoffs that do not rise, and more clusters than E has room for.
     """
 
-    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
+    OPTIONS = weight_options(WeightOptions)
 
     def __init__(
         self,
@@ -54,10 +56,12 @@ class AdaptiveSoftmax(BaseLayer):
         cutoffs=(),
         embedding_dim=None,
         div_value=4,
-        **kwargs,
+        **kwargs: Unpack[WeightOptions],
     ):
         super().__init__(**kwargs)
-        self.keep(locals())
+        self.vocabulary_size = vocabulary_size
+        self.embedding_dim = embedding_dim
+        self.div_value = div_value
         self.cutoffs = tuple(cutoffs)
         self.ends = clusters(vocabulary_size, self.cutoffs)
 

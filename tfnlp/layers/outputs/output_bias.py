@@ -1,8 +1,11 @@
 """The bias of a tied output."""
 
+from typing import Unpack
+
 import keras
 
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, BaseLayer
+from tfnlp.layers.core.base_layer import BaseLayer
+from tfnlp.layers.core.weight_options import BiasOptions, weight_options
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -19,7 +22,10 @@ class OutputBias(BaseLayer):
         (..., V).
     """
 
-    OPTIONS = BIAS_OPTIONS
+    OPTIONS = weight_options(BiasOptions)
+
+    def __init__(self, **kwargs: Unpack[BiasOptions]):
+        super().__init__(**kwargs)
 
     def build(self, input_shape):
         self.bias = self._weight("bias", "bias", (input_shape[-1],), self.bias_initializer)

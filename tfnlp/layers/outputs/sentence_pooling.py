@@ -1,10 +1,13 @@
 """One vector for the states of a text."""
 
+from typing import Unpack
+
 import keras
 from keras import ops
 
 from tfnlp.functional.poolings import POOLINGS
 from tfnlp.layers.core.base_layer import BaseLayer, check_choice
+from tfnlp.layers.core.weight_options import LayerOptions
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -29,7 +32,7 @@ class SentencePooling(BaseLayer):
         ValueError: for an unknown mode.
     """
 
-    def __init__(self, modes=("mean",), **kwargs):
+    def __init__(self, modes=("mean",), **kwargs: Unpack[LayerOptions]):
         super().__init__(**kwargs)
         for mode in modes:
             check_choice("modes", mode, POOLINGS)
