@@ -11,7 +11,7 @@ from tfnlp.functional import layer_norm
 from tfnlp.functional.attention import Scores, attention, fused_attention
 from tfnlp.functional.local_attention import banded_attention
 from tfnlp.functional.relative_positions import projected_sinusoids, relative_sinusoids
-from tfnlp.functional.relative_scores import relative_scores, shifted_relative_scores
+from tfnlp.functional.relative_scores import RelativeTerm, relative_scores
 
 BATCH, HEADS, SIZE = 2, 2, 4
 # Targets T and sources S.
@@ -88,8 +88,8 @@ def test_relative_scores_by_shifts(length, source_length, causal):
         return relative_scores(query, table, rows, source_length) * has_meaning
 
     def fast(query, table):
-        scores = shifted_relative_scores(query, table, rows, source_length, causal)
-        return scores * has_meaning
+        term = RelativeTerm("scores", {"query": query, "table": table}, rows, causal=causal)
+        return term.compute(length, source_length) * has_meaning
 
     check_equal(fast, plain, normal(BATCH, HEADS, length, SIZE), normal(HEADS, count, SIZE))
 

@@ -7,13 +7,21 @@ from keras import ops
 from tfnlp.functional.shapes import reshape
 
 
-def plain_product(name, compute=ops.matmul, **factors):
-    """Return `compute` of the factors.
+class PlainProducts:
+    """Products of a float layer: `compute` of the factors.
 
-    This is the product of a float layer; `tfnlp.quantization.rounded_products` has that of a
-    fake-quantised one, which rounds factors and result by their names.
+    `tfnlp.quantization.rounded_products` has those of a fake-quantised layer, which rounds factors
+    and results by their names.
     """
-    return compute(*factors.values())
+
+    def __call__(self, name, compute=ops.matmul, **factors):
+        return compute(*factors.values())
+
+    def round(self, name, x):
+        return x
+
+
+plain_product = PlainProducts()
 
 
 def times_transposed(a, b):

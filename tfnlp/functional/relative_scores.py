@@ -1,7 +1,6 @@
 """Scores by relative position: as they are defined, and by shifting rather than gathering."""
 
 import dataclasses
-import functools
 
 from keras import ops
 
@@ -27,35 +26,6 @@ def relative_scores(query, position_key, rows, source_length):
     rows = ops.take(rows, length - 1 - i + j)  # (T, S)
     keys = ops.take(position_key, rows, axis=1)  # (N, T, S, H)
     return ops.einsum("bnth,ntsh->bnts", query, keys)
-
-
-def shifted_relative_scores(query, position_key, rows, source_length, causal=False):
-    """Compute `relative_scores` from products with the rows, which a shift aligns with the keys.
-
-    Args:
-        query, position_key, rows, source_length: as `relative_scores` takes them.
-        causal: leave out the keys after each query's own, where the result is not meaningful
-            then; the last query's own key is the last, and S + 1 rows are read.
-
-    Returns:
-        (B, N, T, S).
-    """
-    length = ops.shape(query)[2]
-    layout = Layout(length, source_length, 1 if causal else num_blocks(length), causal)
-    windows = layout.windows(rows)
-
-    @ops.custom_gradient
-    def scores(query, position_key):
-        keys = layout.keys(position_key, windows)
-
-        def gradient(*args, upstream=None):
-            upstream = args[0] if upstream is None else upstream
-            by_query, by_keys = relative_scores_gradient(upstream, query, keys, layout)
-            return by_query, _sum_rows(by_keys, windows, ops.shape(position_key))
-
-        return relative_scores_forward(query, keys, layout), gradient
-
-    return scores(query, position_key)
 
 
 def num_blocks(length):
@@ -172,11 +142,31 @@ class RelativeTerm:
         self.vectors, self.position_key = self.factors.values()
 
     def compute(self, length, source_length, product=plain_product):
-        """Compute the scores, (B, N, T, S)."""
-        count = length if self.of_keys else source_length
-        arguments = {"rows": self.rows, "source_length": count, "causal": self.causal}
-        scores = functools.partial(shifted_relative_scores, **arguments)
-        x = product(self.name, scores, **self.factors)
+        """Compute the scores, (B, N, T, S), as `relative_scores` does.
+
+        They are products with the rows, which a shift aligns with the keys. Of a `causal` term
+        those of keys after each query's own are not meaningful; the last query's own key is the
+        last, and S + 1 rows are read.
+        """
+        if self.of_keys:
+            length, source_length = source_length, length
+        blocks = 1 if self.causal else num_blocks(length)
+        layout = Layout(length, source_length, blocks, self.causal)
+        windows = layout.windows(self.rows)
+
+        @ops.custom_gradient
+        def scores(vectors, position_key):
+            keys = layout.keys(position_key, windows)
+
+            def gradient(*args, upstream=None):
+                upstream = args[0] if upstream is None else upstream
+                by_vectors, by_keys = relative_scores_gradient(upstream, vectors, keys, layout)
+                return by_vectors, _sum_rows(by_keys, windows, ops.shape(position_key))
+
+            return relative_scores_forward(vectors, keys, layout), gradient
+
+        factors = (product.round(name, factor) for name, factor in self.factors.items())
+        x = product.round(self.name, scores(*factors))
         return ops.swapaxes(x, -1, -2) if self.of_keys else x
 
 
