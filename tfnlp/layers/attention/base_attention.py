@@ -13,7 +13,7 @@ from tfnlp.functional.memory import prepend_memory
 from tfnlp.functional.products import plain_product
 from tfnlp.functional.shapes import check_sizes
 from tfnlp.layers.core.base_layer import BaseLayer, check_states
-from tfnlp.layers.core.weight_options import AttentionOptions, weight_options
+from tfnlp.layers.core.weight_options import AttentionOptions
 from tfnlp.quantization.fake_quantization import WEIGHT_RANGE
 
 
@@ -113,7 +113,6 @@ class BaseAttention(BaseLayer):
             bias_initializer: for all kernels and biases.
     """
 
-    OPTIONS = weight_options(AttentionOptions)
     # Call arguments that are hidden states as the inputs are: a pre-norm block normalises them.
     STATES = ()
     # Distance of the farthest key that a query sees, of `MultiHeadAttention`.

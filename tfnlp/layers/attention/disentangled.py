@@ -65,8 +65,6 @@ class DisentangledAttention(BaseAttention):
         ValueError: as `MultiHeadAttention` does, for unknown terms, and a table of other rows.
     """
 
-    OPTIONS = weight_options(DisentangledOptions)
-
     def __init__(
         self,
         num_heads,

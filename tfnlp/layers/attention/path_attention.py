@@ -8,7 +8,7 @@ from keras import ops
 from tfnlp.functional.attention import masked_softmax
 from tfnlp.functional.masks import zero_masked_rows
 from tfnlp.layers.core.base_layer import BaseLayer
-from tfnlp.layers.core.weight_options import KernelOptions, weight_options
+from tfnlp.layers.core.weight_options import KernelOptions
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -34,8 +34,6 @@ class PathAttention(BaseLayer):
         g (B, P + T), zeros for a text without paths; the weights of the paths within their pair,
         (B, Q, M); the weights of the pairs, (B, Q).
     """
-
-    OPTIONS = weight_options(KernelOptions)
 
     def __init__(self, **kwargs: Unpack[KernelOptions]):
         super().__init__(**kwargs)

@@ -12,7 +12,7 @@ from tfnlp.functional.attention import fused_attention
 from tfnlp.functional.masks import combine_masks
 from tfnlp.functional.shapes import check_sizes
 from tfnlp.layers.core.base_layer import BaseLayer, check_choice
-from tfnlp.layers.core.weight_options import WeightOptions, weight_options
+from tfnlp.layers.core.weight_options import WeightOptions
 from tfnlp.quantization.fake_quantization import WEIGHT_RANGE
 
 
@@ -51,8 +51,6 @@ class QuadraticPositionAttention(BaseLayer):
     Raises:
         ValueError: for sizes below 1, inputs that are not images, and masks that do not fit.
     """
-
-    OPTIONS = weight_options(WeightOptions)
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from tfnlp.functional.relative_positions import projected_sinusoids, relative_si
 from tfnlp.functional.relative_scores import query_to_position
 from tfnlp.functional.shapes import check_sizes
 from tfnlp.layers.attention.base_attention import BaseAttention
-from tfnlp.layers.core.weight_options import BiasPenalties, KernelOptions, weight_options
+from tfnlp.layers.core.weight_options import BiasPenalties, KernelOptions
 
 
 class RelativeOptions(KernelOptions, BiasPenalties, total=False):
@@ -54,7 +54,6 @@ class RelativeAttention(BaseAttention):
             asked for with `block_size`.
     """
 
-    OPTIONS = weight_options(RelativeOptions)
     STATES = ("memory",)
 
     def __init__(

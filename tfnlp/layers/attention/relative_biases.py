@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from tfnlp.layers.core.base_layer import BaseLayer
-from tfnlp.layers.core.weight_options import BiasPenalties, weight_options
+from tfnlp.layers.core.weight_options import BiasPenalties
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -24,8 +24,6 @@ class RelativeBiases(BaseLayer):
     Returns:
         u and v, each (N, H).
     """
-
-    OPTIONS = weight_options(BiasPenalties)
 
     def __init__(
         self, num_heads, key_dim, bias_initializer="random_normal", **kwargs: Unpack[BiasPenalties]

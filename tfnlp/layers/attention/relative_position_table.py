@@ -8,7 +8,7 @@ from keras import ops
 from tfnlp.functional.positions import check_distances
 from tfnlp.layers.core.base_layer import BaseLayer
 from tfnlp.layers.core.layer_normalization import LayerNormalization
-from tfnlp.layers.core.weight_options import EmbeddingsOptions, weight_options
+from tfnlp.layers.core.weight_options import EmbeddingsOptions
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -28,8 +28,6 @@ class RelativePositionTable(BaseLayer):
     Returns:
         (2 max_distance, D), or (2 num_buckets, D).
     """
-
-    OPTIONS = weight_options(EmbeddingsOptions)
 
     def __init__(
         self,

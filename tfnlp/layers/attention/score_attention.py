@@ -9,7 +9,7 @@ from tfnlp.functional.attention import fused_attention
 from tfnlp.functional.products import times_transposed
 from tfnlp.layers.attention.base_attention import AttentionCall
 from tfnlp.layers.core.base_layer import BaseLayer, check_choice, check_states
-from tfnlp.layers.core.weight_options import WeightOptions, weight_options
+from tfnlp.layers.core.weight_options import WeightOptions
 from tfnlp.quantization.fake_quantization import WEIGHT_RANGE
 
 SCORES = ("dot", "general", "concat")
@@ -45,8 +45,6 @@ class ScoreAttention(BaseLayer):
     Raises:
         ValueError: for an unknown score, and masks that do not fit.
     """
-
-    OPTIONS = weight_options(WeightOptions)
 
     def __init__(
         self,

@@ -6,7 +6,17 @@ from tfnlp.layers.attention.multi_head import MultiHeadAttention
 from tfnlp.layers.blocks.feed_forward import FeedForward
 from tfnlp.layers.core.base_layer import BaseLayer
 from tfnlp.layers.core.layer_normalization import LayerNormalization
-from tfnlp.layers.core.weight_options import WeightOptions, weight_options
+from tfnlp.layers.core.weight_options import WeightOptions
+
+
+class BlockOptions(WeightOptions, total=False):
+    """Options that the blocks pass on to `BaseBlock`."""
+
+    dropout: float
+    attention_dropout: float
+    norm_first: bool
+    block_size: int | None
+    key_dim: int | None
 
 
 class BaseBlock(BaseLayer):
@@ -30,7 +40,6 @@ class BaseBlock(BaseLayer):
             of the feed-forward network.
     """
 
-    OPTIONS = weight_options(WeightOptions)
     # Class of the attention that is created if none is passed.
     ATTENTION = MultiHeadAttention
     # True if the block is recomputed for its gradients; see `recompute_blocks`.

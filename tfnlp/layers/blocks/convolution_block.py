@@ -8,7 +8,7 @@ from keras import ops
 from tfnlp.functional.activations import get_activation
 from tfnlp.layers.core.base_layer import BaseLayer
 from tfnlp.layers.core.layer_normalization import LayerNormalization
-from tfnlp.layers.core.weight_options import WeightOptions, weight_options
+from tfnlp.layers.core.weight_options import WeightOptions
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -34,8 +34,6 @@ class ConvolutionBlock(BaseLayer):
     Returns:
         (B, L, D), zeros at padding.
     """
-
-    OPTIONS = weight_options(WeightOptions)
 
     def __init__(
         self,

@@ -5,9 +5,8 @@ from typing import Unpack
 import keras
 
 from tfnlp.functional.recompute import recomputable
-from tfnlp.layers.blocks.base_block import BaseBlock, output_and_rest
+from tfnlp.layers.blocks.base_block import BaseBlock, BlockOptions, output_and_rest
 from tfnlp.layers.core.base_layer import check_states
-from tfnlp.layers.core.weight_options import WeightOptions
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -47,25 +46,15 @@ class DecoderBlock(BaseBlock):
         intermediate_dim,
         activation="relu",
         *,
-        dropout=0.0,
-        attention_dropout=0.0,
-        norm_first=False,
         layer_norm_epsilon=1e-5,
-        block_size=None,
-        key_dim=None,
         feed_forward_dropout=0.0,
-        **kwargs: Unpack[WeightOptions],
+        **kwargs: Unpack[BlockOptions],
     ):
         super().__init__(
             num_heads,
             intermediate_dim,
             activation,
-            dropout=dropout,
-            attention_dropout=attention_dropout,
-            norm_first=norm_first,
             layer_norm_epsilon=layer_norm_epsilon,
-            block_size=block_size,
-            key_dim=key_dim,
             **kwargs,
         )
         self.feed_forward_dropout = feed_forward_dropout

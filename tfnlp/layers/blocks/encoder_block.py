@@ -6,7 +6,7 @@ from typing import Unpack
 import keras
 
 from tfnlp.functional.recompute import recomputable
-from tfnlp.layers.blocks.base_block import BaseBlock, output_and_rest
+from tfnlp.layers.blocks.base_block import BaseBlock, BlockOptions, output_and_rest
 from tfnlp.layers.core.base_layer import (
     VARIADIC,
     check_choice,
@@ -14,7 +14,6 @@ from tfnlp.layers.core.base_layer import (
     check_states,
     serialize_shared,
 )
-from tfnlp.layers.core.weight_options import WeightOptions
 
 SUBLAYERS = ("attention", "feed_forward")
 EXAMPLES = {
@@ -69,12 +68,7 @@ class EncoderBlock(BaseBlock):
         intermediate_dim,
         activation="gelu",
         *,
-        dropout=0.0,
-        attention_dropout=0.0,
-        norm_first=False,
         layer_norm_epsilon=1e-12,
-        block_size=None,
-        key_dim=None,
         attention=None,
         feed_forward=None,
         norm=None,
@@ -83,24 +77,16 @@ class EncoderBlock(BaseBlock):
         output_initializer=None,
         dropout_after=SUBLAYERS,
         shared_parts=None,
-        **kwargs: Unpack[WeightOptions],
+        **kwargs: Unpack[BlockOptions],
     ):
         super().__init__(
             num_heads,
             intermediate_dim,
             activation,
-            dropout=dropout,
-            attention_dropout=attention_dropout,
-            norm_first=norm_first,
             layer_norm_epsilon=layer_norm_epsilon,
-            block_size=block_size,
-            key_dim=key_dim,
             **kwargs,
         )
-        parts = {"attention": attention, "feed_forward": feed_forward, "norm": norm}
-        for part, layer in parts.items():
-            if not isinstance(layer, keras.layers.Layer | None):
-                raise ValueError(f"{part}={layer!r} must be a layer, {EXAMPLES[part]}, or None.")
+        _check_layers(attention=attention, feed_forward=feed_forward, norm=norm)
         for argument, names in (("dropout_after", dropout_after), ("normalized", normalized)):
             for name in names:
                 check_choice(argument, name, SUBLAYERS)
@@ -109,27 +95,22 @@ class EncoderBlock(BaseBlock):
             self.block_size = getattr(attention, "block_size", None)
         self.attention = attention
         self.norm = norm and keras.saving.serialize_keras_object(norm)
-        self.normalized = tuple(normalized)
+        self.normalized, self.dropout_after = tuple(normalized), tuple(dropout_after)
         self.feed_forward_dropout = feed_forward_dropout
         self.output_initializer = keras.initializers.get(output_initializer)
-        self.dropout_after = tuple(dropout_after)
-        self.shared_parts = [*(shared_parts or ())]
         parts = shared_parts or {}
-        self.given_attention = attention
-        self.given_feed_forward = feed_forward
-        self.feed_forward = (
-            parts.get("feed_forward")
-            or feed_forward
-            or self._feed_forward(
-                dropout=feed_forward_dropout, output_initializer=self._output_initializer()
-            )
+        self.shared_parts = [*parts]
+        self.given_attention, self.given_feed_forward = attention, feed_forward
+        feed_forward = parts.get("feed_forward") or feed_forward
+        self.feed_forward = feed_forward or self._feed_forward(
+            dropout=feed_forward_dropout, output_initializer=self._output_initializer()
         )
         self.attention_norm, self.feed_forward_norm = (
             parts.get(f"{name}_norm") or self._norm(f"{name}_norm") for name in SUBLAYERS
         )
-        self.attention_dropout_layer, self.feed_forward_dropout_layer = (
-            self._dropout_layer(self.dropout if name in dropout_after else 0.0)
-            for name in SUBLAYERS
+        rates = (self.dropout if name in dropout_after else 0.0 for name in SUBLAYERS)
+        self.attention_dropout_layer, self.feed_forward_dropout_layer = map(
+            self._dropout_layer, rates
         )
         if attention is None:
             self.attention = parts.get("attention")
@@ -274,6 +255,13 @@ def _deserialized(part):
     return keras.saving.deserialize_keras_object(
         {key: value for key, value in part.items() if key != "build_config"}
     )
+
+
+def _check_layers(**parts):
+    """Raise a ValueError for a part of a block that is neither a layer nor None."""
+    for part, layer in parts.items():
+        if not isinstance(layer, keras.layers.Layer | None):
+            raise ValueError(f"{part}={layer!r} must be a layer, {EXAMPLES[part]}, or None.")
 
 
 def _check_attention(block, attention):

@@ -8,7 +8,7 @@ from keras import ops
 from tfnlp.functional.activations import get_activation
 from tfnlp.functional.shapes import check_sizes
 from tfnlp.layers.core.base_layer import BaseLayer
-from tfnlp.layers.core.weight_options import WeightOptions, weight_options
+from tfnlp.layers.core.weight_options import WeightOptions
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -35,8 +35,6 @@ class FeedForward(BaseLayer):
     Returns:
         (B, L, D).
     """
-
-    OPTIONS = weight_options(WeightOptions)
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from keras import ops
 
 from tfnlp.functional.activations import get_activation
 from tfnlp.layers.core.base_layer import BaseLayer
-from tfnlp.layers.core.weight_options import WeightOptions, weight_options
+from tfnlp.layers.core.weight_options import WeightOptions
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -32,8 +32,6 @@ class GraphConvolution(BaseLayer):
     Returns:
         (B, L, units), zeros at nodes that are not real.
     """
-
-    OPTIONS = weight_options(WeightOptions)
 
     def __init__(self, units, activation="relu", **kwargs: Unpack[WeightOptions]):
         super().__init__(**kwargs)

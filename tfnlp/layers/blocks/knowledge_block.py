@@ -7,10 +7,9 @@ from keras import ops
 
 from tfnlp.functional.masks import set_mask
 from tfnlp.functional.recompute import recomputable
-from tfnlp.layers.blocks.base_block import BaseBlock, output_and_rest
+from tfnlp.layers.blocks.base_block import BaseBlock, BlockOptions, output_and_rest
 from tfnlp.layers.blocks.knowledge_fusion import KnowledgeFusion
 from tfnlp.layers.core.base_layer import check_states
-from tfnlp.layers.core.weight_options import WeightOptions
 
 PARTS = ("attention", "feed_forward", "entity_attention", "entity_feed_forward")
 
@@ -49,25 +48,15 @@ class KnowledgeBlock(BaseBlock):
         intermediate_dim,
         activation="gelu",
         *,
-        dropout=0.0,
-        attention_dropout=0.0,
-        norm_first=False,
         layer_norm_epsilon=1e-12,
-        block_size=None,
-        key_dim=None,
         num_entity_heads=4,
-        **kwargs: Unpack[WeightOptions],
+        **kwargs: Unpack[BlockOptions],
     ):
         super().__init__(
             num_heads,
             intermediate_dim,
             activation,
-            dropout=dropout,
-            attention_dropout=attention_dropout,
-            norm_first=norm_first,
             layer_norm_epsilon=layer_norm_epsilon,
-            block_size=block_size,
-            key_dim=key_dim,
             **kwargs,
         )
         self.num_entity_heads = num_entity_heads

@@ -9,7 +9,7 @@ from tfnlp.functional.activations import get_activation
 from tfnlp.functional.masks import set_mask
 from tfnlp.functional.shapes import check_sizes
 from tfnlp.layers.core.base_layer import BaseLayer, check_states
-from tfnlp.layers.core.weight_options import WeightOptions, weight_options
+from tfnlp.layers.core.weight_options import WeightOptions
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -35,8 +35,6 @@ class KnowledgeFusion(BaseLayer):
     Returns:
         A pair of w' (B, L, D) and e' (B, L, E).
     """
-
-    OPTIONS = weight_options(WeightOptions)
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops
 
 from tfnlp.layers.core.base_layer import BaseLayer
-from tfnlp.layers.core.weight_options import BiasPenalties, KernelOptions, weight_options
+from tfnlp.layers.core.weight_options import BiasPenalties, KernelOptions
 
 
 class LSTMOptions(KernelOptions, BiasPenalties, total=False):
@@ -40,8 +40,6 @@ class ProjectedLSTM(BaseLayer):
     Returns:
         (B, L, P).
     """
-
-    OPTIONS = weight_options(LSTMOptions)
 
     def __init__(
         self,

@@ -6,10 +6,9 @@ import keras
 
 from tfnlp.functional.masks import set_mask
 from tfnlp.functional.shapes import check_sizes
-from tfnlp.layers.blocks.base_block import BaseBlock, output_and_rest
+from tfnlp.layers.blocks.base_block import BaseBlock, BlockOptions, output_and_rest
 from tfnlp.layers.blocks.encoder_block import SUBLAYERS, EncoderBlock
 from tfnlp.layers.core.base_layer import check_choice, check_states
-from tfnlp.layers.core.weight_options import WeightOptions
 
 SHARING = ("all", "attention", "feed_forward", "none")
 
@@ -53,25 +52,15 @@ class SharedEncoder(BaseBlock):
         num_groups=1,
         *,
         activation="gelu",
-        dropout=0.0,
-        attention_dropout=0.0,
-        norm_first=False,
         layer_norm_epsilon=1e-12,
-        block_size=None,
-        key_dim=None,
         dropout_after=SUBLAYERS,
-        **kwargs: Unpack[WeightOptions],
+        **kwargs: Unpack[BlockOptions],
     ):
         super().__init__(
             num_heads,
             intermediate_dim,
             activation,
-            dropout=dropout,
-            attention_dropout=attention_dropout,
-            norm_first=norm_first,
             layer_norm_epsilon=layer_norm_epsilon,
-            block_size=block_size,
-            key_dim=key_dim,
             **kwargs,
         )
         self.num_layers = num_layers

@@ -2,12 +2,12 @@
 
 import inspect
 from inspect import Parameter
-from typing import Unpack
+from typing import Unpack, get_args
 
 import keras
 
 from tfnlp.layers.core.dense import Dense
-from tfnlp.layers.core.weight_options import LayerOptions
+from tfnlp.layers.core.weight_options import LayerOptions, weight_options
 from tfnlp.quantization.fake_quantization import FakeQuantized, parts
 
 # Initializers where none is given.
@@ -27,29 +27,29 @@ _MODULES = {
 
 
 class ClassSignature:
-    """`__signature__` of a layer's class: its constructor's, which `__new__` of Keras hides.
+    """`__signature__` of a layer's class, with the options that it passes on to its parents.
 
-    That of an instance is of its call.
+    `inspect` reads it, as `__new__` of Keras hides the constructor. That of an instance is of its
+    call.
     """
 
     def __get__(self, instance, cls):
         if instance is not None:
             raise AttributeError("__signature__")
-        _, *arguments = inspect.signature(cls.__init__).parameters.values()
-        arguments = {x.name: x for x in arguments if x.kind is not Parameter.VAR_KEYWORD}
-        for name in (*cls.OPTIONS, *LayerOptions.__annotations__):
+        arguments = constructor_arguments(cls, keras.Operation)
+        for name in cls.OPTIONS:
             arguments.setdefault(name, Parameter(name, Parameter.KEYWORD_ONLY, default=None))
-        return inspect.Signature([*arguments.values()])
+        return inspect.Signature(arguments.values())
 
 
 class BaseLayer(FakeQuantized, keras.layers.Layer):
     """Base class of all layers: configs, weight options, output shapes, quantised parts.
 
     All arguments of the constructors are attributes of the same name; the config is made of
-    these (see `fields`). A subclass names the weight options that it takes in `OPTIONS`; they
-    come by keyword. It has a `compute_output_spec`, by which `compute_output_shape` goes, or a
-    `compute_output_shape`, and a `compute_mask` if its output has other positions than its first
-    input.
+    these (see `fields`). So are the options of weights in the `TypedDict` that the constructor of
+    a subclass unpacks into `kwargs`, such as `WeightOptions`. A subclass has a
+    `compute_output_spec`, by which `compute_output_shape` goes, or a `compute_output_shape`, and a
+    `compute_mask` if its output has other positions than its first input.
 
     Args:
         kernel_regularizer, bias_regularizer, embeddings_regularizer: for the kernels, the biases
@@ -62,8 +62,15 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
             as it is loaded.
     """
 
+    # Names of the options of weights.
     OPTIONS = ()
     __signature__ = ClassSignature()
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        annotations = getattr(vars(cls).get("__init__"), "__annotations__", {})
+        if "kwargs" in annotations:
+            cls.OPTIONS = weight_options(*get_args(annotations["kwargs"]))
 
     def __init__(self, *, quantized_parts=None, **kwargs: Unpack[LayerOptions]):
         options = {name: kwargs.pop(name, None) or INITIALIZERS.get(name) for name in self.OPTIONS}
@@ -139,14 +146,7 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
 
         Each is the attribute of its name; a subclass that keeps one elsewhere overrides this.
         """
-        classes = type(self).__mro__[: type(self).__mro__.index(BaseLayer)]
-        constructors = [vars(cls)["__init__"] for cls in classes if "__init__" in vars(cls)]
-        names = [
-            name
-            for constructor in constructors
-            for name, parameter in inspect.signature(constructor).parameters.items()
-            if name != "self" and parameter.kind not in VARIADIC
-        ]
+        names = constructor_arguments(type(self), BaseLayer)
         return {name: getattr(self, name) for name in (*names, *self.OPTIONS)}
 
     def get_config(self):
@@ -169,6 +169,22 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
             activation = keras.saving.deserialize_keras_object(activation)
             config = config | {"activation": activation}
         return super().from_config(config)
+
+
+def constructor_arguments(cls, end):
+    """Return {name: parameter} of the constructors of a class and its parents before `end`.
+
+    Those of its own constructor come first; those of its parents are by keyword alone.
+    """
+    arguments = {}
+    parents = cls.__mro__[: cls.__mro__.index(end)]
+    for constructor in (vars(x)["__init__"] for x in parents if "__init__" in vars(x)):
+        is_own = not arguments
+        for name, argument in inspect.signature(constructor).parameters.items():
+            if name != "self" and argument.kind not in VARIADIC:
+                by_name = argument.replace(kind=Parameter.KEYWORD_ONLY)
+                arguments.setdefault(name, argument if is_own else by_name)
+    return arguments
 
 
 def check_choice(name, value, choices):

@@ -58,5 +58,7 @@ class AttentionOptions(WeightOptions, total=False):
 
 
 def weight_options(options):
-    """Return the names of a `TypedDict` of options, without those of every layer."""
-    return tuple(x for x in options.__annotations__ if x not in LayerOptions.__annotations__)
+    """Return the names of those options of a `TypedDict` that are of weights."""
+    kinds = ("_initializer", "_regularizer", "_constraint")
+    names = (name for name in options.__annotations__ if name.endswith(kinds))
+    return tuple(name for name in names if name not in LayerOptions.__annotations__)

@@ -9,7 +9,7 @@ from keras import ops
 
 from tfnlp.functional.products import times_table
 from tfnlp.functional.vocabulary_clusters import cluster_widths, clusters
-from tfnlp.layers.core.weight_options import EmbeddingsOptions, KernelOptions, weight_options
+from tfnlp.layers.core.weight_options import EmbeddingsOptions, KernelOptions
 from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
 
 
@@ -45,8 +45,6 @@ class AdaptiveEmbedding(TokenLayer):
     Raises:
         ValueError: for cutoffs that do not rise, and more clusters than E has room for.
     """
-
-    OPTIONS = weight_options(AdaptiveOptions)
 
     def __init__(
         self,

@@ -13,7 +13,6 @@ from tfnlp.layers.core.weight_options import (
     BiasPenalties,
     EmbeddingsOptions,
     KernelOptions,
-    weight_options,
 )
 from tfnlp.layers.embeddings.token_layer import as_ids
 
@@ -53,8 +52,6 @@ class CharacterCNN(BaseLayer):
     Returns:
         (..., D).
     """
-
-    OPTIONS = weight_options(CNNOptions)
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from tfnlp.functional.products import times_table
-from tfnlp.layers.core.weight_options import EmbeddingsOptions, WeightOptions, weight_options
+from tfnlp.layers.core.weight_options import EmbeddingsOptions, WeightOptions
 from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
 
 
@@ -36,8 +36,6 @@ class FactorizedEmbedding(TokenLayer):
     Returns:
         (B, L, D); with `reverse` (..., V).
     """
-
-    OPTIONS = weight_options(FactorizedOptions)
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from keras import ops
 
 from tfnlp.functional.positions import check_length
 from tfnlp.layers.core.base_layer import BaseLayer
-from tfnlp.layers.core.weight_options import EmbeddingsOptions, weight_options
+from tfnlp.layers.core.weight_options import EmbeddingsOptions
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -28,8 +28,6 @@ class LearnedPositionEncoding(BaseLayer):
     Raises:
         ValueError: if L is known and beyond `max_length`; else see `check_length`.
     """
-
-    OPTIONS = weight_options(EmbeddingsOptions)
 
     def __init__(self, max_length, **kwargs: Unpack[EmbeddingsOptions]):
         super().__init__(**kwargs)

@@ -13,7 +13,6 @@ from tfnlp.layers.core.weight_options import (
     BiasOptions,
     EmbeddingsOptions,
     KernelPenalties,
-    weight_options,
 )
 from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
 
@@ -58,8 +57,6 @@ class TextEmbedding(TokenLayer):
             alone see `check_length`. Ids beyond a table are not looked for: a CPU raises, a GPU
             takes zeros.
     """
-
-    OPTIONS = weight_options(TextEmbeddingOptions)
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from keras import ops
 
 from tfnlp.functional.masks import padding_mask, set_mask
 from tfnlp.layers.core.base_layer import BaseLayer
-from tfnlp.layers.core.weight_options import EmbeddingsOptions, weight_options
+from tfnlp.layers.core.weight_options import EmbeddingsOptions
 
 
 class TokenLayer(BaseLayer):
@@ -23,8 +23,6 @@ class TokenLayer(BaseLayer):
     Raises:
         ValueError: for `mask_zero`.
     """
-
-    OPTIONS = weight_options(EmbeddingsOptions)
 
     def __init__(
         self,

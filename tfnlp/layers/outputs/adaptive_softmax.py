@@ -9,7 +9,7 @@ from keras import ops
 from tfnlp.functional.products import times_table
 from tfnlp.functional.vocabulary_clusters import cluster_widths, clusters
 from tfnlp.layers.core.base_layer import BaseLayer
-from tfnlp.layers.core.weight_options import WeightOptions, weight_options
+from tfnlp.layers.core.weight_options import WeightOptions
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -47,8 +47,6 @@ class AdaptiveSoftmax(BaseLayer):
     Raises:
         ValueError: for cutoffs that do not rise, and more clusters than E has room for.
     """
-
-    OPTIONS = weight_options(WeightOptions)
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from typing import Unpack
 import keras
 
 from tfnlp.layers.core.base_layer import BaseLayer
-from tfnlp.layers.core.weight_options import BiasOptions, weight_options
+from tfnlp.layers.core.weight_options import BiasOptions
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -21,8 +21,6 @@ class OutputBias(BaseLayer):
     Returns:
         (..., V).
     """
-
-    OPTIONS = weight_options(BiasOptions)
 
     def __init__(self, **kwargs: Unpack[BiasOptions]):
         super().__init__(**kwargs)
