@@ -1,12 +1,7 @@
 """ALBERT (Lan et al. 2020): factorized embeddings, blocks that share their weights."""
 
 from tfnlp.layers import SharedEncoder
-from tfnlp.models.shared_parts import (
-    embed_tokens,
-    text_embedding,
-    visible_tokens,
-    weight_initializer,
-)
+from tfnlp.models.shared_parts import block_sizes, embed_tokens, text_embedding, visible_tokens
 
 
 def encode_albert(config, inputs, options):
@@ -17,15 +12,9 @@ def encode_albert(config, inputs, options):
         config.num_heads,
         config.intermediate_dim,
         num_groups=config.num_groups,
-        activation=config.activation,
-        dropout=config.dropout,
-        attention_dropout=config.attention_dropout,
-        layer_norm_epsilon=config.layer_norm_epsilon,
-        kernel_initializer=weight_initializer(config),
         dropout_after=config.dropout_after,
-        block_size=options.block_size,
-        key_dim=config.head_dim,
         name="encoder",
+        **block_sizes(config, options),
     )
     _, states, *further = encoder(
         embed_tokens(embed, inputs, segment_ids=inputs["segment_ids"]),

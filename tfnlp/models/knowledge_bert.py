@@ -8,12 +8,7 @@ from tfnlp.configs import BertConfig, KnowledgeBertConfig, family_name
 from tfnlp.layers import KnowledgeBlock
 from tfnlp.layers.core.merged_weights import merged_weights
 from tfnlp.models.build import build_model
-from tfnlp.models.shared_parts import (
-    encoder_blocks,
-    run_blocks,
-    text_embedding,
-    weight_initializer,
-)
+from tfnlp.models.shared_parts import block_sizes, encoder_blocks, run_blocks, text_embedding
 from tfnlp.models.text_model import config_of
 from tfnlp.models.vectors import vector_head
 from tfnlp.utils.errors import InputError
@@ -47,7 +42,14 @@ def encode_knowledge_bert(config, inputs, options):
     entities = embed(ids)  # (B, L, E)
     entity_mask = ops.concatenate([ops.ones_like(ids[:, :1]), ids[:, 1:]], axis=1) > 0
     blocks = [
-        _knowledge_block(config, options, f"encoder_{i}") for i in range(plain, config.num_layers)
+        KnowledgeBlock(
+            config.num_heads,
+            config.intermediate_dim,
+            num_entity_heads=config.num_entity_heads,
+            name=f"encoder_{i}",
+            **block_sizes(config, options),
+        )
+        for i in range(plain, config.num_layers)
     ]
     for block in blocks:
         x, entities, *tensors = block(
@@ -64,22 +66,6 @@ def encode_knowledge_bert(config, inputs, options):
     for part in (blocks[-1].feed_forward.entity_output, blocks[-1].norms["entity_feed_forward"]):
         part.trainable = False
     return states, further
-
-
-def _knowledge_block(config, options, name):
-    return KnowledgeBlock(
-        config.num_heads,
-        config.intermediate_dim,
-        activation=config.activation,
-        num_entity_heads=config.num_entity_heads,
-        dropout=config.dropout,
-        attention_dropout=config.attention_dropout,
-        layer_norm_epsilon=config.layer_norm_epsilon,
-        kernel_initializer=weight_initializer(config),
-        block_size=options.block_size,
-        key_dim=config.head_dim,
-        name=name,
-    )
 
 
 def with_entities(model, vectors, num_layers=2, num_heads=4):

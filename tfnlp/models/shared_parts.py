@@ -103,6 +103,19 @@ def visible_tokens(inputs, queries=None):
     return ops.logical_and(ops.cast(real, "bool"), segment_mask(documents, keys))
 
 
+def block_sizes(config, options):
+    """Return the constructor arguments that every kind of block takes from a config."""
+    return {
+        "activation": config.activation,
+        "dropout": config.dropout,
+        "attention_dropout": config.attention_dropout,
+        "layer_norm_epsilon": config.layer_norm_epsilon,
+        "kernel_initializer": weight_initializer(config),
+        "block_size": options.block_size,
+        "key_dim": config.head_dim,
+    }
+
+
 def encoder_blocks(
     config, options, attention=None, block=EncoderBlock, by_number=lambda number: {}, **kwargs
 ):
@@ -115,22 +128,16 @@ def encoder_blocks(
         by_number: a function from the number of a block to arguments that differ by block.
         kwargs: arguments of all blocks.
     """
-    if attention is None:
-        kwargs |= {"block_size": options.block_size, "key_dim": config.head_dim}
-    kwargs = {
-        "activation": config.activation,
-        "dropout": config.dropout,
-        "attention_dropout": config.attention_dropout,
-        "layer_norm_epsilon": config.layer_norm_epsilon,
-        "dropout_after": config.dropout_after,
-    } | kwargs
+    kwargs = {"dropout_after": config.dropout_after} | kwargs
     return [
         block(
             config.num_heads,
             config.intermediate_dim,
-            kernel_initializer=weight_initializer(config),
             name=f"encoder_{i}",
-            **kwargs | {"attention": attention and attention()} | by_number(i),
+            **block_sizes(config, options)
+            | kwargs
+            | {"attention": attention and attention()}
+            | by_number(i),
         )
         for i in range(config.num_layers)
     ]

@@ -13,12 +13,7 @@ from tfnlp.layers import (
     SinusoidalPositionEncoding,
 )
 from tfnlp.models import heads
-from tfnlp.models.shared_parts import (
-    encoder_blocks,
-    run_blocks,
-    token_embedding,
-    weight_initializer,
-)
+from tfnlp.models.shared_parts import block_sizes, encoder_blocks, run_blocks, token_embedding
 
 
 def run_transformer(config, inputs, options, head):
@@ -79,14 +74,8 @@ def decoder_blocks(config, options, **kwargs):
         DecoderBlock(
             sizes.num_heads,
             sizes.intermediate_dim,
-            activation=config.activation,
-            dropout=config.dropout,
-            attention_dropout=config.attention_dropout,
-            layer_norm_epsilon=config.layer_norm_epsilon,
-            kernel_initializer=weight_initializer(config),
-            block_size=options.block_size,
             name=f"decoder_{i}",
-            **kwargs,
+            **block_sizes(config, options) | kwargs,
         )
         for i in range(sizes.num_layers)
     ]

@@ -85,16 +85,8 @@ class DisentangledAttention(BaseAttention):
         layer_norm_epsilon=1e-7,
         **kwargs: Unpack[DisentangledOptions],
     ):
-        super().__init__(
-            num_heads,
-            key_dim,
-            value_dim,
-            dropout,
-            use_bias,
-            output_dim=output_dim,
-            block_size=block_size,
-            **kwargs,
-        )
+        kwargs |= {"output_dim": output_dim, "block_size": block_size}
+        super().__init__(num_heads, key_dim, value_dim, dropout, use_bias, **kwargs)
         if not terms or isinstance(terms, str) or {*terms} - {*ATTENTION_TERMS}:
             raise ValueError(f"terms={terms!r} must be a tuple of one or more {ATTENTION_TERMS}.")
         self.terms = tuple(term for term in ATTENTION_TERMS if term in terms)

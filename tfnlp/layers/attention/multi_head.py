@@ -69,16 +69,8 @@ class MultiHeadAttention(BaseAttention):
         window=None,
         **kwargs: Unpack[AttentionOptions],
     ):
-        super().__init__(
-            num_heads,
-            key_dim,
-            value_dim,
-            dropout,
-            use_bias,
-            output_dim=output_dim,
-            block_size=block_size,
-            **kwargs,
-        )
+        kwargs |= {"output_dim": output_dim, "block_size": block_size}
+        super().__init__(num_heads, key_dim, value_dim, dropout, use_bias, **kwargs)
         self.rotary = rotary
         self.window = window
         check_sizes(window=window)

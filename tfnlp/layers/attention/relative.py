@@ -71,16 +71,8 @@ class RelativeAttention(BaseAttention):
         bias_initializer="random_normal",
         **kwargs: Unpack[RelativeOptions],
     ):
-        super().__init__(
-            num_heads,
-            key_dim,
-            value_dim,
-            dropout,
-            use_bias,
-            output_dim=output_dim,
-            block_size=block_size,
-            **kwargs,
-        )
+        kwargs |= {"output_dim": output_dim, "block_size": block_size}
+        super().__init__(num_heads, key_dim, value_dim, dropout, use_bias, **kwargs)
         self.clamp_length = clamp_length
         self.position_dropout = position_dropout
         self.bias_initializer = keras.initializers.get(bias_initializer)

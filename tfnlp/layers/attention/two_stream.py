@@ -67,19 +67,10 @@ class TwoStreamAttention(RelativeAttention):
         use_segments=True,
         **kwargs: Unpack[RelativeOptions],
     ):
-        super().__init__(
-            num_heads,
-            key_dim,
-            value_dim,
-            dropout,
-            use_bias,
-            output_dim=output_dim,
-            block_size=block_size,
-            clamp_length=clamp_length,
-            position_dropout=position_dropout,
-            bias_initializer=bias_initializer,
-            **kwargs,
-        )
+        kwargs |= {"output_dim": output_dim, "block_size": block_size}
+        kwargs |= {"clamp_length": clamp_length, "position_dropout": position_dropout}
+        kwargs |= {"bias_initializer": bias_initializer}
+        super().__init__(num_heads, key_dim, value_dim, dropout, use_bias, **kwargs)
         self.use_segments = use_segments
 
     def build(self, content_stream_shape, **shapes):
