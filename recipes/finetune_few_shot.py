@@ -14,7 +14,7 @@ from absl import flags
 from recipes.flags import task_flags
 from recipes.shell import entry_point, finetuning_run
 from recipes.shell.command_line import group, no_effect
-from tfnlp import tasks, text
+from tfnlp import tasks, text, training
 
 FLAGS = flags.FLAGS
 task_flags.define_classification_data_flags()
@@ -42,7 +42,7 @@ def main():
     if FLAGS.shots:
         splits["train"] = text.draw_shots(splits["train"], FLAGS.shots, FLAGS.seed)
     task = tasks.Classification(splits["train"].label_names, linear=FLAGS.baseline)
-    finetuning_run.finetune(task, splits["train"].texts, splits, "FewShotTuning")
+    finetuning_run.finetune(task, splits["train"].texts, splits, training.FewShotTuning)
 
 
 if __name__ == "__main__":

@@ -56,14 +56,14 @@ def check_flags():
     training_flags.training_config()
 
 
-def finetune(task, texts, splits, experiment="FineTuning"):
+def finetune(task, texts, splits, experiment=None):
     """Start the run of the flags, and fine-tune the model of the flags for a task.
 
     Args:
         task: see `tfnlp.tasks`.
         texts: the training texts, to train a tokenizer on.
         splits: {name: examples}, from `data_flags.read_splits`.
-        experiment: the name of the class in `tfnlp.training`.
+        experiment: a child of `FineTuning`, which it is if None.
     """
     if not FLAGS["monitor"].using_default_value:
         task.select_by(FLAGS.monitor)
@@ -79,7 +79,7 @@ def finetune(task, texts, splits, experiment="FineTuning"):
         model_flags.check_fit(model, tokenizer)
         regularizer = make_regularizer(model, task)
         with compression_flags.rounding(model):
-            getattr(training, experiment)(
+            (experiment or training.FineTuning)(
                 task,
                 model,
                 tokenizer,

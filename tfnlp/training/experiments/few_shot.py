@@ -37,6 +37,8 @@ class FewShotTuning(FineTuning):
             more texts than have their pairs in memory.
     """
 
+    fitted = None  # the step of the head
+
     def check(self):
         super().check()
         train = self.data.train
@@ -70,6 +72,10 @@ class FewShotTuning(FineTuning):
 
     def fit_head(self):
         """Set the classifier to the logistic regression of the training texts' vectors."""
+        step = int(self.trainer.optimizer.iterations)
+        if step == self.fitted:  # once for dev and for the folder
+            return
+        self.fitted = step
         vectors = np.stack(self._embed(self.texts)["embedding"])
         weights = logistic_head(vectors, self.data.train.labels)
         self.model.get_layer("classifier").set_weights(weights)
