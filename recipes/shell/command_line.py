@@ -162,9 +162,9 @@ def check_output(name, *endings):
     check_writable(path)
 
 
-def help_text(width=None, rare=False):
+def help_text(rare):
     """Return the recipe's docstring and its flags by groups, required ones first, or rare too."""
-    width = width or min(shutil.get_terminal_size().columns, 100)
+    width = min(shutil.get_terminal_size().columns, 100)
     groups, shown = {"Required": []}, recipe_flags()
     hidden = _hidden & shown.keys() if not rare else set()
     for name, flag in shown.items():

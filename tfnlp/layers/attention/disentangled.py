@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from tfnlp.functional.attention import Scores
-from tfnlp.functional.attention_heads import scaled, split_table
+from tfnlp.functional.attention_heads import scaled, split_heads, split_table
 from tfnlp.functional.positions import distance_rows, rows_in_use
 from tfnlp.functional.relative_scores import (
     content_to_position,
@@ -15,8 +15,8 @@ from tfnlp.functional.relative_scores import (
     row_products,
 )
 from tfnlp.layers.attention.base_attention import BaseAttention
-from tfnlp.layers.attention.joint_projection import build_joint_projection, project_jointly
 from tfnlp.layers.attention.relative_position_table import RelativePositionTable
+from tfnlp.layers.core.base_layer import check_states
 from tfnlp.layers.core.weight_options import AttentionOptions, EmbeddingsOptions, weight_options
 
 ATTENTION_TERMS = ("c2c", "c2p", "p2c", "p2p")
@@ -177,13 +177,42 @@ class DisentangledAttention(BaseAttention):
             rounded |= {"key": "joint.outputs", "value": value}
         return rounded
 
-    def _build_inputs(self, *shapes):
-        build = build_joint_projection if self.joint_projection else BaseAttention._build_inputs
-        build(self, *shapes)
+    def _build_inputs(self, query_shape, value_shape=None, key_shape=None):
+        if not self.joint_projection:
+            super()._build_inputs(query_shape, value_shape, key_shape)
+            return
+        check_states(query=query_shape, value=value_shape, key=key_shape)
+        units, shape = self.num_heads * self.key_dim, (None, None, query_shape[-1])
+        self.joint = self._projection(3 * units, "joint", shape, use_bias=False)  # head by head
+        if self.use_bias:
+            self.query_bias, self.value_bias = (
+                self._weight("bias", name, (units,), self.bias_initializer)
+                for name in ("query_bias", "value_bias")
+            )
 
     def _project(self, query, key, value):
-        project = project_jointly if self.joint_projection else BaseAttention._project
-        return project(self, query, key, value)
+        if not self.joint_projection:
+            return super()._project(query, key, value)
+        inputs, num_heads = (query, key, value), self.num_heads
+        if query is key and key is value:
+            joint = split_heads(self.joint(query), num_heads)  # (B, N, L, 3 H)
+            q, k, v = ops.split(joint, 3, axis=-1)
+        elif not self.joint.is_plain:
+            # More than a product with the kernel: three times as much, of which a third is used.
+            q, k, v = (
+                ops.split(split_heads(self.joint(x), num_heads), 3, axis=-1)[i]
+                for i, x in enumerate(inputs)
+            )
+        else:
+            kernel = ops.reshape(self.joint.kernel, (-1, num_heads, 3, self.key_dim))
+            q, k, v = (
+                ops.einsum("bld,dnh->bnlh", x, kernel[:, :, i]) for i, x in enumerate(inputs)
+            )
+        if not self.use_bias:
+            return q, k, v
+        shape = (num_heads, 1, self.key_dim)
+        q = q + ops.reshape(self.query_bias, shape)
+        return q, k, v + ops.reshape(self.value_bias, shape)
 
     def _positions(self, table, lengths, training):
         """Return the table's keys, its scaled queries, and the row of each offset."""

@@ -54,14 +54,13 @@ def as_pairs(texts, pairs, names=("texts", "pairs")):
     return first, second
 
 
-def as_sentences(sentences, name="sentences"):
+def as_sentences(sentences):
     """Return sentences as lists of words.
 
     A single string is one sentence. A sentence that is a string is split at white space.
 
     Args:
         sentences: a string, or a sequence of strings and of sequences of strings.
-        name: the name of the argument in error messages.
 
     Raises:
         InputError: if a word is not a string, with its index.
@@ -71,7 +70,7 @@ def as_sentences(sentences, name="sentences"):
         try:
             "".join(words).encode()
         except (TypeError, UnicodeEncodeError):
-            rows[i] = as_texts(words, f"{name}[{i}]")
+            rows[i] = as_texts(words, f"sentences[{i}]")
     return rows
 
 
