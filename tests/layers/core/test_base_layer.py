@@ -22,7 +22,7 @@ def test_fields_are_the_arguments_of_all_constructors_of_a_class():
 class Scaled(layers.FeedForward):
     """Child with an argument that it sets itself."""
 
-    def __init__(self, *args, scale=1.0, **kwargs):
+    def __init__(self, *args, scale=1.0, **kwargs: object):
         super().__init__(*args, **kwargs)
         self.scale = scale
 

@@ -2,7 +2,7 @@
 
 import inspect
 from inspect import Parameter
-from typing import Unpack, get_args
+from typing import Unpack, get_args, is_typeddict
 
 import keras
 
@@ -69,8 +69,9 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         annotations = getattr(vars(cls).get("__init__"), "__annotations__", {})
-        if "kwargs" in annotations:
-            cls.OPTIONS = weight_options(*get_args(annotations["kwargs"]))
+        unpacked = get_args(annotations.get("kwargs"))
+        if unpacked and is_typeddict(unpacked[0]):
+            cls.OPTIONS = weight_options(unpacked[0])
 
     def __init__(self, *, quantized_parts=None, **kwargs: Unpack[LayerOptions]):
         options = {name: kwargs.pop(name, None) or INITIALIZERS.get(name) for name in self.OPTIONS}
