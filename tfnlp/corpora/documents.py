@@ -80,13 +80,9 @@ def _after(before, on_read):
 
 def _paragraphs(lines):
     """Yield the documents between blank lines."""
-    for is_blank, group in itertools.groupby(lines, key=_is_blank):
+    for is_blank, group in itertools.groupby(lines, key=lambda line: not line.strip()):
         if not is_blank:
             yield "\n".join(group)
-
-
-def _is_blank(line):
-    return not line.strip()
 
 
 def _whole_file(lines):
