@@ -257,3 +257,6 @@ def test_a_label_of_several_or_of_none_is_named(label, message, tmp_path):
         read_examples(path, "sentence", label_column="label")
     read = read_examples(path, "sentence", label_column="label", label_names=["x", "y", label])
     assert read.labels == [0, 1, 2]
+    # Of two labels "-" may be one, beside "+".
+    path.write_text("sentence\tlabel\na\t+\nb\t-\n")
+    assert read_examples(path).label_names == ["+", "-"]
