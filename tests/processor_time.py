@@ -17,9 +17,11 @@ import pytest
 
 # Seconds of processor time of a test, with all of the fixtures that it shares with others: one
 # of these has to pay for them.
-LIMIT = 0.5
-# The limit in folders where tests below that one notice too few faults (`make mutants`).
-HIGHER_LIMITS = {"tests/distill/learning/": 1.5}
+LIMIT = 1.0
+# Another limit in some folders: the tests of learning below it notice little, and the rest are
+# sweeps of many cases.
+FOLDER_LIMITS = {"tests/distill/learning/": 1.5, "tests/parity/": 0.5, "tests/recipes/": 0.5}
+FOLDER_LIMITS |= {"tests/distill/export/": 0.5, "tests/distill/runtime/": 0.5}
 # Seconds of the test alone, without its fixtures, above which one that is not in the list fails:
 # far above `LIMIT`, since machines differ threefold and a first test pays for what it imports.
 FAILS_ABOVE = 60.0
@@ -121,7 +123,7 @@ def slow_tests(seconds):
 
 def limit_of(name):
     """Return the seconds above which a test is slow."""
-    return next((s for place, s in HIGHER_LIMITS.items() if name.startswith(place)), LIMIT)
+    return next((s for place, s in FOLDER_LIMITS.items() if name.startswith(place)), LIMIT)
 
 
 def read_seconds(path):
