@@ -1,7 +1,8 @@
 """Processor time of each test, and the list of tests that are slow.
 
-`make slow-tests` runs all tests and writes the list anew. A test is slow above its `limit_of`; what
-`kept` names is never slow, so that each file and each sweep keeps a test in `make test`.
+`make slow-tests` runs all tests and writes the list anew. A test is slow above `LIMIT`, or that of
+its folder; what `kept` names is never slow, so that each file and each sweep keeps a test in
+`make test`.
 """
 
 import collections

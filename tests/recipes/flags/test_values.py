@@ -99,9 +99,9 @@ CASES = [
     ),
     (
         *("finetune_tagger", "task", "--stride=5"),
-        "[(t.stride, s['dev'].tags, 'words' in t.settings) for unit in ('word', 'character') "
-        "for t, s in [m.read_tagging(None, unit)]]",
-        [(5, [["O"]], True), (5, [["O"]], False)],
+        "[(t.stride, s['train'].tags, s['dev'].tags, 'words' in t.settings) "
+        "for t, s in [m.read_tagging(None, 'word')]]",
+        [(5, [["O", "B-x", "O"]], [["O"]], True)],
     ),
     (
         *("distill_classifier", "distillation", "--layer_map=0,2", TEACHERS),
