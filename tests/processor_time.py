@@ -21,7 +21,7 @@ import pytest
 LIMIT = 1.0
 # Another limit in some folders: the tests of learning below it notice little, and the rest are
 # sweeps of many cases.
-FOLDER_LIMITS = {"tests/distill/learning/": 1.5, "tests/parity/": 0.5, "tests/recipes/": 0.5}
+FOLDER_LIMITS = {"tests/distill/learning/": 1.5, "tests/parity/": 0.5}
 FOLDER_LIMITS |= {"tests/distill/export/": 0.5, "tests/distill/runtime/": 0.5}
 # Seconds of the test alone, without its fixtures, above which one that is not in the list fails:
 # far above `LIMIT`, since machines differ threefold and a first test pays for what it imports.
