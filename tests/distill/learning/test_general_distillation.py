@@ -81,7 +81,7 @@ def test_texts_come_in_another_order_in_each_epoch_padded_alike(teacher, encodin
         stage.check()
         batches = stage.encode()["train"]
         (inputs,) = batches.batch(np.arange(2))
-        assert inputs["token_ids"].shape[1] == (10 if config.fixed_length else 7)
+        assert inputs["token_ids"].shape[1] == (9 if config.fixed_length else 7)
         return [np.concatenate(batches.batch_indices(epoch)).tolist() for epoch in (0, 1)]
 
     first, second = orders()
