@@ -1,7 +1,8 @@
 """Processor time of each test, and the list of tests that are slow.
 
-`make slow-tests` runs all tests and writes the list anew. A test is slow above `LIMIT`; what
-`kept` names is never slow, so that each file and each sweep keeps a test in `make test`.
+`make slow-tests` runs all tests and writes the list anew. A test is slow above `LIMIT`, or that of
+its folder; what `kept` names is never slow, so that each file and each sweep keeps a test in
+`make test`.
 """
 
 import collections
@@ -17,7 +18,11 @@ import pytest
 
 # Seconds of processor time of a test, with all of the fixtures that it shares with others: one
 # of these has to pay for them.
-LIMIT = 0.5
+LIMIT = 1.0
+# Another limit in some folders: the tests of learning below it notice little, and the rest are
+# sweeps of many cases.
+FOLDER_LIMITS = {"tests/distill/learning/": 1.5, "tests/parity/": 0.5}
+FOLDER_LIMITS |= {"tests/distill/export/": 0.5, "tests/distill/runtime/": 0.5}
 # Seconds of the test alone, without its fixtures, above which one that is not in the list fails:
 # far above `LIMIT`, since machines differ threefold and a first test pays for what it imports.
 FAILS_ABOVE = 60.0
@@ -112,8 +117,14 @@ def slow_tests(seconds):
             sweeps[name.split("[")[0]].append(name)
     kept = {names[0] for names in files.values() if seconds[names[0]] <= FILE_LIMIT}
     kept |= {names[0] for names in sweeps.values() if seconds[names[0]] <= SWEEP_LIMIT}
-    slow = (name for name, cost in seconds.items() if cost > LIMIT and name not in kept)
+    slow = seconds.keys() - kept
+    slow = (name for name in slow if seconds[name] > limit_of(name))
     return sorted(name for name in slow if not name.startswith(CHAIN))
+
+
+def limit_of(name):
+    """Return the seconds above which a test is slow."""
+    return next((s for place, s in FOLDER_LIMITS.items() if name.startswith(place)), LIMIT)
 
 
 def read_seconds(path):

@@ -1,12 +1,10 @@
 """Kneser-Ney smoothing: against nltk, a plain loop of the paper's equations, and by hand."""
 
-import functools
 import math
 
 import numpy as np
 import pytest
 from nltk.lm import KneserNeyInterpolated
-from nltk.lm.preprocessing import padded_everygram_pipeline
 
 from tfnlp.baselines import NgramModel, NgramSettings, evaluate_ngrams
 from tfnlp.baselines.ngram_lm import FALLBACK, START, estimate_discounts
@@ -65,17 +63,6 @@ def test_one_discount_is_nltks(order):
         for token in model.tokens:
             expected = theirs.unmasked_score(token, context)
             assert model.probability(token, context) == pytest.approx(expected, abs=1e-9)
-
-
-def test_nltk_predicts_the_beginning_and_no_unknown_token():
-    """Where nltk differs: with its own padding a text may go on with "<s>" (docs/decisions)."""
-    theirs = KneserNeyInterpolated(3, discount=0.75)
-    theirs.fit(*padded_everygram_pipeline(3, TEXTS))
-    score = functools.partial(theirs.unmasked_score, context=(START, START))
-    assert sum(map(score, theirs.vocab)) == pytest.approx(1.09375)
-    assert score(START) > 0 == score("zebra")
-    ours = NgramModel(TEXTS, discounts=[[0.75] * 3] * 3)
-    assert ours.probability("<unk>", (START, START)) > 0
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tfnlp.checkpoints import load_model, read_config, save_model
-from tfnlp.models import build_model
+from tfnlp.models import RecurrentTranslatorConfig, build_model
 from tfnlp.utils.errors import InputError
 
 LABELS = {"0": "a", "1": "b", "2": "c"}
@@ -72,3 +72,10 @@ def test_distances_are_unlimited_where_none_is_the_largest(tmp_path):
         fields = {"model_type": kind, "clamp_len": distance}
         (tmp_path / "config.json").write_text(json.dumps(fields), encoding="utf-8")
         assert read_config(tmp_path).clamp_length is None
+
+
+@pytest.mark.parametrize("attention", [None, "dot"])
+def test_a_translator_without_attention_is_read_as_one(attention, tmp_path):
+    config = RecurrentTranslatorConfig(20, num_layers=1, hidden_dim=4, attention=attention)
+    save_model(build_model(config, "sequence_to_sequence"), tmp_path)
+    assert read_config(tmp_path) == config

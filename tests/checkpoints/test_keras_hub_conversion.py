@@ -18,7 +18,7 @@ from tests.checkpoints.keras_hub_backbones import (
     randomized,
 )
 from tests.parity.compare import near
-from tfnlp.checkpoints import from_keras_hub, load_model, to_keras_hub, with_encoder_blocks
+from tfnlp.checkpoints import from_keras_hub, to_keras_hub, with_encoder_blocks
 from tfnlp.layers import MultiHeadAttention
 from tfnlp.models import (
     AlbertConfig,
@@ -180,9 +180,3 @@ def test_any_attention_takes_its_place_and_tasks_are_built_on_it():
     expected, task = make(theirs), make(with_encoder_blocks(theirs, make_blockwise))
     task.output_dense.set_weights(expected.output_dense.get_weights())
     near(run(task), run(expected), 1e-5)
-
-
-def test_a_saved_preset_of_a_conversion_loads(tmp_path):
-    ours = randomized(build_model(BertConfig(**S, activation="gelu_tanh"), "classifier", 3))
-    to_keras_hub(ours).save_to_preset(tmp_path)
-    same_bits(ours, load_model(tmp_path, "classifier"))

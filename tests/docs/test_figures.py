@@ -2,7 +2,7 @@
 
 import types
 
-from docs.figures import draw_marked_tables, read_table
+from docs.figures import draw_marked_tables
 
 TABLE = """\
 | file | MB | accuracy |
@@ -10,12 +10,6 @@ TABLE = """\
 | `float32` | 1,830.5 | 81.25 ± 0.5 |
 | **int4** | 4.22 MB, a tenth | |
 """
-
-
-def test_a_cell_gives_its_first_number_and_its_deviation():
-    labels, series = read_table(TABLE, [1, 2])
-    assert labels == ["float32", "int4"]
-    assert series == [("MB", [(1830.5, 0), (4.22, 0)]), ("accuracy", [(81.25, 0.5), None])]
 
 
 def test_a_marked_table_gets_a_picture_and_stays(tmp_path):

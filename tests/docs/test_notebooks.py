@@ -1,13 +1,10 @@
 """Notebooks of the guides: all are made, and the beginning of one is run."""
 
 import ast
-import json
 import pathlib
 import sys
 
 import pytest
-
-from recipes.shell import demo_data
 
 notebooks = pytest.importorskip(
     "docs.notebooks", reason="needs the extra docs", exc_type=ImportError
@@ -40,19 +37,3 @@ def test_each_block_of_a_guide_is_a_cell(page):
     for source in sources:
         if not source.startswith("%%"):
             ast.parse(source)
-
-
-def test_a_guide_runs_as_a_notebook(tmp_path, monkeypatch):
-    """As far as the model is built: the pages' own tests run it all."""
-    if not (PACKAGES / demo_data.MODEL_PACKAGE).exists():
-        pytest.skip("needs the packages that `make demo` downloads")
-    text = (notebooks.GUIDES / "layers.md").read_text("utf-8")
-    (tmp_path / "layers.md").write_text(text[: text.index("## Weights by hand")], "utf-8")
-    monkeypatch.setattr(notebooks, "GUIDES", tmp_path)
-    notebooks.main(tmp_path, PACKAGES, "layers")
-    cells = json.loads((tmp_path / "layers.ipynb").read_text("utf-8"))["cells"]
-    code = [cell for cell in cells if cell["cell_type"] == "code"]
-    outputs = [o for cell in code for o in cell["outputs"] if o.get("name") == "stdout"]
-    printed = "".join("".join(output["text"]) for output in outputs)
-    assert printed.startswith("['[CLS]', 'a', 'fine', 'film', '[SEP]'")
-    assert printed.endswith("22,565,376 of 22,713,216 parameters\n")

@@ -63,16 +63,8 @@ def test_files_of_texts_alone_and_of_other_labels(tmp_path, caplog):
     ("text", "tagged"),
     [
         ("the\tO\nfilm\tB-x\n\nthe plot\tO\n", True),
-        ("-DOCSTART- -X- O\n\n# id = 1\nthe DT O\nfilm NN B-x\n", True),
         ("the film\nis not dull\n\n정말\n", False),
-        ("#the O\n", False),
-        ("a film\nby him\n", False),
-        # Of these nobody can tell: a part of the tags, or all of them, may be another model's.
         ("the O\nfilm B-y\n", None),
-        ("the DT\nfilm NN\n\nit PRP\n", None),
-        ("the\tDT\n", None),
-        ("the\nfilm\n\nis\n", None),
-        ("a fine film\nhis blood group is O\n", None),
     ],
 )
 def test_a_text_file_of_a_tagger_may_hold_tags(text, tagged, tmp_path):

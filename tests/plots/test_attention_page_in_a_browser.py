@@ -127,50 +127,6 @@ def test_a_screen_reader_is_told_all(page):
     assert page.js("document.documentElement.lang") == "en"
 
 
-def test_heads_are_drawn_when_seen_and_colours_follow_the_reader(page):
-    page.js("window.scrollTo(0, document.getElementById('overview').offsetTop - 50)")
-    canvas = "table.heads tr:nth-child(1) td:nth-child(2) canvas"
-    page.wait(f"document.querySelector('{canvas}').dataset.drawn === 'yes'")
-    pixel = f"document.querySelector('{canvas}').getContext('2d').getImageData(1, 2, 1, 1).data"
-    pixel = f"[...{pixel}]"
-    assert max(page.js(pixel)[:3]) < 160  # much attention is dark on white, and light on black
-    dark = {"name": "prefers-color-scheme", "value": "dark"}
-    page("Emulation.setEmulatedMedia", features=[dark])
-    page.wait(f"Math.min(...{pixel}) > 180")
-    still = {"name": "prefers-reduced-motion", "value": "reduce"}
-    page("Emulation.setEmulatedMedia", features=[still])
-    moving = "getComputedStyle(document.querySelector('#png')).transitionDuration"
-    assert page.js(moving) == "0s"
-
-
-def test_pictures_to_save(page, tmp_path):
-    svg = page.js("svgText()")
-    assert svg.count("<rect") == 37 and "&lt;b&gt;fine" in svg and "layer 1, head 1" in svg
-    page("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
-    for ending in ("svg", "png"):
-        page.js(f"document.getElementById('{ending}').click()")
-        path = tmp_path / f"attention_layer_1_1.{ending}"
-        for _ in range(200):
-            page.js("new Promise((done) => setTimeout(done, 50))")
-            if path.exists() and path.stat().st_size > 500:
-                break
-        start = path.read_bytes()[:8]
-        assert start == b"\x89PNG\r\n\x1a\n" if ending == "png" else start.startswith(b"<svg")
-
-
-def test_positions_and_their_similarity(page):
-    page.js("document.querySelector('#encodings details').open = true")
-    page.wait("document.querySelectorAll('#encodings table.heat tbody tr').length === 6")
-    row = page.js(
-        "[...document.querySelectorAll('#encodings table.heat tbody tr')[2].cells]"
-        ".map((e) => e.textContent)"
-    )
-    assert row == ["2", "0.00", "0.00", "1.00", "0.00", "0.00", "0.00"]
-    page.js("document.querySelectorAll('#encodings table.heat td')[7].focus()")
-    assert readout(page) == "learned positions: 1 and 1 have the cosine 1.00"
-    assert page.problems() == []
-
-
 def test_a_long_text_does_not_widen_the_page(tmp_path):
     """Nor the list of texts; tokens of a long table stay in sight."""
     long = text_of([layer_of(3, 70, name="layer 1")], texts=("a long text " * 60, "w" * 500))
@@ -191,15 +147,3 @@ def test_a_long_text_does_not_widen_the_page(tmp_path):
         assert page.js("svgText()").count("<rect") == 1 + 70 * 11  # the rest of a row, and 10
         page.point("canvas.whole")
         page.wait("document.getElementById('readout').textContent.includes('looks at')")
-
-
-def test_an_address_names_a_head(shown, tmp_path):
-    attention_page(list(shown)).save(tmp_path / "attention.html")
-    with browser(tmp_path / "profile") as page:
-        for place, title in (
-            ("layer=2&head=2&view=c2p", "layer 2, head 2: c2p"),
-            ("text=2&head=9", "layer 1, head 3: after the softmax"),
-            ("text=x&layer=99&view=y", "layer 2, head 1: after the softmax"),
-        ):
-            page.open(tmp_path / "attention.html", place=f"#{place}")
-            assert page.js("document.getElementById('head-title').textContent") == title

@@ -9,6 +9,7 @@ import pytest
 from tfnlp.models import build_model
 from tfnlp.tasks import check_features_file, extract_features, write_features
 from tfnlp.text import LengthBatches
+from tfnlp.text.tokenizers.tokenizer import Encoding
 from tfnlp.utils.errors import InputError
 
 TEXTS = ["the film is not dull", "a fine plot", "영화"]
@@ -45,18 +46,22 @@ def test_layers_and_poolings(layers, pooling, parts):
         np.testing.assert_allclose(features, expected, atol=1e-4)
 
 
-def test_files(parts, tmp_path):
+def test_files(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet", reason="needs .[parquet]")
-    model, encodings, batches = parts
-    texts = extract_features(model, batches)
-    write_features(tmp_path / "a.npz", texts, TEXTS, encodings)
-    np.testing.assert_array_equal(np.load(tmp_path / "a.npz")["features"], np.stack(texts))
-    tokens = extract_features(model, batches, pooling="none")
-    write_features(tmp_path / "a.parquet", tokens, TEXTS, encodings)
-    table = parquet.read_table(tmp_path / "a.parquet").to_pydict()
-    assert table["text"][0] == TEXTS[0] and table["text"][-1] == TEXTS[-1]
-    assert table["token_id"] == [i for e in encodings for i in e.token_ids]
-    np.testing.assert_allclose(table["features"][-1], tokens[-1][-1])
+    tokens = [np.arange(6.0).reshape(3, 2), np.arange(6.0, 10.0).reshape(2, 2)]
+    ids = [Encoding([2, 7, 3], [0] * 3), Encoding([2, 3], [0] * 2)]
+    write_features(tmp_path / "texts.npz", [rows[0] for rows in tokens], ["a", "b"], ids)
+    np.testing.assert_array_equal(np.load(tmp_path / "texts.npz")["features"], [[0, 1], [6, 7]])
+    write_features(tmp_path / "tokens.npz", tokens, ["a", "b"], ids)
+    found = np.load(tmp_path / "tokens.npz")
+    np.testing.assert_array_equal(found["features"], np.arange(10.0).reshape(5, 2))
+    assert found["text"].tolist() == [0, 0, 0, 1, 1]
+    assert found["token_id"].tolist() == [2, 7, 3, 2, 3]
+    for features, numbers in ((tokens, [0, 0, 0, 1, 1]), ([rows[0] for rows in tokens], [0, 1])):
+        write_features(tmp_path / "a.parquet", features, ["a", "b"], ids)
+        table = parquet.read_table(tmp_path / "a.parquet").to_pydict()
+        assert table["text"] == ["ab"[i] for i in numbers]
+        np.testing.assert_array_equal(table["features"], np.vstack(features))
 
 
 def test_unwritable_files_are_refused_before_the_work(tmp_path, monkeypatch):

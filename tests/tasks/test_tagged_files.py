@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tfnlp.tasks import read_tagged
+from tfnlp.tasks.tagged_files import holds_tags
 from tfnlp.tasks.tagging import tag_names
 from tfnlp.utils.errors import InputError
 
@@ -53,14 +54,10 @@ def test_other_tags_are_given(tmp_path):
         ("the\tO\nfilm\n", "line 2: 'film' is no word with its tag"),
         ("the\tB-y\n", "line 1: tag 'B-y' is not one of O, B-x"),
         ("\n\n", "holds no sentence"),
-        ("the\tO\n\tO\n", "line 2: .* is no word with its tag"),
         ("the\tO\nfilm\tx\tO\n", "line 2: .* in as many columns, by tabs or by spaces, as"),
-        ("# id\nthe O\nfilm O B-x\n", "line 3: .* is no word with its tag in as many columns"),
         ("the\tO\nYork B-x\n", "line 2: .* is no word with its tag in as many columns"),
         ("the O\n# 0\n", "line 2: tag '0' is not one of O, B-x"),
         ("# id = 1\n1\ta\ta\tDET\t_\t_\t0\troot\t_\t_\n", "line 2: tag '_' is not"),
-        ('{"tokens": ["a"], "tags": ["O"]}\n', "line 1: tag '.*' is not one of O, B-x"),
-        ("<html>\n", "line 1: '<html>' is no word with its tag"),
         ("## id\ttext\nthe\tO\n", "line 1: tag 'text' is not"),
     ],
 )
@@ -94,8 +91,6 @@ def test_read_tagged_characters(tmp_path):
     ("line", "message"),
     [
         ("서울\tB-LC", "line 1: .* is not one character, a tab and one tag"),
-        ("서\tO\tB-LC", "is not one character, a tab and one tag"),
-        ("서\t", "is not one character, a tab and one tag"),
         ("\tO", "is not one character, a tab and one tag"),
         ("서\tB-QT", "'B-QT' is not one of O, B-LC"),
     ],
@@ -156,3 +151,29 @@ def test_bad_rows_are_named(row, word, tmp_path):
     path.write_text('{"tokens": ["a"], "tags": ["O"]}\n' + json.dumps(row), encoding="utf-8")
     with pytest.raises(InputError, match=rf"line 2.*{word}"):
         read_tagged(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "tagged"),
+    [
+        ("the\tO\nfilm\tB-x\n\nthe plot\tO\n", True),
+        ("-DOCSTART- -X- O\n\n# id = 1\nthe DT O\nfilm NN B-x\n", True),
+        ("the film\nis not dull\n\n정말\n", False),
+        ("#the O\n", False),
+        ("a film\nby him\n", False),
+        ("a film\nby him\n\n", False),
+        # Of these nobody can tell: a part of the tags, or all of them, may be another model's.
+        ("the O\nfilm B-y\n", None),
+        ("the DT\nfilm NN\n\nit PRP\n", None),
+        ("the\tDT\n", None),
+        ("the\nfilm\n\nis\n", None),
+        ("a fine film\nhis blood group is O\n", None),
+    ],
+)
+def test_a_file_is_tagged_a_text_or_neither_for_sure(text, tagged, tmp_path):
+    path = write(tmp_path / "a.txt", text)
+    if tagged is None:
+        with pytest.raises(InputError, match="tagged=True or tagged=False"):
+            holds_tags(path, ["O", "B-x"])
+    else:
+        assert holds_tags(path, ["O", "B-x"]) == tagged

@@ -72,6 +72,25 @@ def test_the_losses_of_distilbert_are_those_of_loops(teacher, one_layer, encodin
     assert min(parts) > 1e-3
 
 
+def test_texts_come_in_another_order_in_each_epoch_padded_alike(teacher, encodings, tokenizer):
+    def orders(task=None, **changes):
+        config = dataclasses.replace(CONFIG, **changes)
+        fields = {"config": config, "run": None, "teacher": Teacher([teacher], tokenizer)}
+        texts = UnlabelledTexts(encodings)
+        stage = GeneralDistillation(task, teacher, tokenizer, texts, **fields, terms=[])
+        stage.check()
+        batches = stage.encode()["train"]
+        (inputs,) = batches.batch(np.arange(2))
+        assert inputs["token_ids"].shape[1] == (9 if config.fixed_length else 7)
+        return [np.concatenate(batches.batch_indices(epoch)).tolist() for epoch in (0, 1)]
+
+    first, second = orders()
+    assert first != second and sorted(first) == sorted(second) == [*range(12)]
+    assert orders(seed=1, fixed_length=True)[0] != first
+    with pytest.raises(InputError, match="`masking`"):
+        orders(MaskedLM())
+
+
 def test_resolve_masking_goes_by_the_method_unless_it_is_said():
     assert resolve_masking("tinybert") == (False, 0.0, 0.0)
     assert resolve_masking("logits") == (True, 0.0, 0.15)

@@ -1,6 +1,7 @@
 """The recipes' `--help`, and what they say of a command line that is wrong."""
 
 import ast
+import json
 import pathlib
 import re
 import subprocess
@@ -22,42 +23,63 @@ def run(recipe, *flags):
     )
 
 
-def defined(recipe):
-    """Return the flags that importing a recipe defines: all, and those that must be given."""
-    code = f"""
-import absl.app, absl.flags, absl.logging
-flags, before = absl.flags.FLAGS, set(absl.flags.FLAGS)
-import recipes.{recipe}
-names = {{n for n in {{*flags}} - before if not flags[n].help.startswith("Alias for")}}
-print(*names)
-checks = {{n: [v for v in flags[n].validators if not hasattr(v, "flag_names")] for n in names}}
-print(*(n for n in names if not all(v.checker(None) for v in checks[n])))
+# Flags are defined once a process; what all recipes import is loaded before.
+CODE = """
+import contextlib, io, json, os, runpy, sys, absl.app, absl.flags, absl.logging
+from recipes.flags import distillation_flags, model_flags, objective_flags, training_flags
+from tfnlp.tasks import classification, multi_label
+flags = absl.flags.FLAGS
+others = {*flags, "help", "helpshort", "h", "?", "help-all", "help_all", "helpfull", "helpxml"}
+for recipe, *words in json.load(sys.stdin):
+    if child := os.fork():
+        os.waitpid(child, 0)
+        continue
+    sys.argv, said = [f"{recipe}.py", *words], [io.StringIO(), io.StringIO()]
+    with contextlib.redirect_stdout(said[0]), contextlib.redirect_stderr(said[1]):
+        try:
+            runpy.run_module(f"recipes.{recipe}", run_name="__main__", alter_sys=True)
+        except SystemExit as e:
+            status = e.code or 0
+    names = [n for n in {*flags} - others if not flags[n].help.startswith("Alias for")]
+    checks = {n: [v for v in flags[n].validators if not hasattr(v, "flag_names")] for n in names}
+    required = [n for n in names if not all(v.checker(None) for v in checks[n])]
+    print(json.dumps([status, *(x.getvalue() for x in said), names, required]), flush=True)
+    os._exit(0)
 """
-    lines = subprocess.check_output([sys.executable, "-c", code], text=True, cwd=ROOT)
-    return tuple(set(line.split()) for line in lines.split("\n")[:2])
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_help_shows_all_flags_of_the_recipes_and_no_others(recipe):
-    done = run(recipe, "--help-all")
-    assert (done.returncode, done.stderr) == (0, "")
-    shown = re.findall(r"^  --(?:\[no\])?(\w+)  ", done.stdout, re.M)
-    expected, required = defined(recipe)
-    assert sorted(shown) == sorted(expected)
-    assert set(shown[: len(required)]) == required
-    assert ("\nRequired:\n" in done.stdout) == bool(required)
-    assert not re.search("^.* flags:$", done.stdout, re.M)  # titles of modules
-    source = (ROOT / "recipes" / f"{recipe}.py").read_text()
-    purpose = ast.get_docstring(ast.parse(source), clean=False).strip()
-    assert done.stdout.startswith(f"{purpose}\n\n")
-    assert f"python -m recipes.{recipe}" in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 100
-    if required:
-        done = run(recipe)
-        assert (done.returncode, done.stdout) == (2, "")
-        (line,) = done.stderr.splitlines()
-        assert line.startswith("Error: --") and "must be given" in line
-        assert set(re.findall(r"--(\w+)", line)) == required | {"help"}
+def started(calls):
+    """Yield (status, output, errors, flags, required flags) of [recipe, word, ...] each."""
+    command = [sys.executable, "-c", CODE]
+    yield from map(
+        json.loads,
+        subprocess.check_output(
+            command, input=json.dumps(calls), text=True, cwd=ROOT
+        ).splitlines(),
+    )
+
+
+def test_help_shows_all_flags_of_each_recipe_and_no_others():
+    needs = {}
+    helps = started([[recipe, "--help-all"] for recipe in RECIPES])
+    for recipe, (status, text, errors, names, required) in zip(RECIPES, helps, strict=True):
+        assert (status, errors) == (0, ""), recipe
+        shown = re.findall(r"^  --(?:\[no\])?(\w+)  ", text, re.M)
+        assert sorted(shown) == sorted(names), recipe
+        assert {*shown[: len(required)]} == {*required}
+        assert ("\nRequired:\n" in text) == bool(required)
+        assert not re.search("^.* flags:$", text, re.M)  # titles of modules
+        source = (ROOT / "recipes" / f"{recipe}.py").read_text()
+        purpose = ast.get_docstring(ast.parse(source), clean=False).strip()
+        assert text.startswith(f"{purpose}\n\n") and f"python -m recipes.{recipe}" in text
+        assert max(map(len, text.splitlines())) <= 100
+        needs |= {recipe: {*required, "help"}} if required else {}
+    for needed, (status, text, errors, *_) in zip(
+        needs.values(), started([[recipe] for recipe in needs]), strict=True
+    ):
+        assert (status, text, errors.count("\n")) == (2, "", 1)
+        assert errors.startswith("Error: --") and "must be given" in errors
+        assert {*re.findall(r"--(\w+)", errors)} == needed
 
 
 def test_help_by_its_other_names_says_groups_bounds_choices_and_defaults():

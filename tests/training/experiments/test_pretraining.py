@@ -18,7 +18,7 @@ from tfnlp.models import BertConfig, ElectraConfig, build_model
 from tfnlp.objectives import Corpus, MaskedLM, ReplacedTokens
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.training import PretrainingConfig, RunFolder, Splits, start_models
-from tfnlp.training.experiments.pretraining import Pretraining
+from tfnlp.training.experiments.pretraining import FixedStepEpochs, Pretraining
 from tfnlp.utils.errors import InputError
 
 LENGTH = 12
@@ -140,3 +140,23 @@ def test_lanes_are_not_read_in_parts(tmp_path):
     config = PretrainingConfig(batch_size=4, accumulation_steps=2)
     with pytest.raises(InputError, match="accumulation_steps=2 does not go with a memory"):
         Pretraining(objective, models, tokenizer, data, config=config, run=run).run_all()
+
+
+def test_epochs_of_so_many_steps_go_on_through_the_passes():
+    class Passes:
+        """Three batches a pass: each is (what the pass was planned as, its number)."""
+
+        lengths, plan = None, staticmethod(lambda number: f"pass {number}")
+        fingerprint = staticmethod(lambda: "same")
+
+        def __len__(self):
+            return 3
+
+        def make(self, plan, epoch, number):
+            return plan, epoch, number
+
+    batches = FixedStepEpochs(Passes(), 4)
+    made = [batches.make(batches.plan(0), epoch, i) for epoch in (0, 1) for i in range(4)]
+    assert made == [(f"pass {i // 3}", i // 3, i % 3) for i in range(8)]
+    assert len(batches) == 4
+    assert batches.fingerprint() != FixedStepEpochs(Passes(), 5).fingerprint()
