@@ -1,0 +1,54 @@
+"""Flags of a space of students and of the files that are timed; the start of a search."""
+
+import pathlib
+
+from absl import flags
+
+from distill import export, search
+from recipes.flags import data_flags, dataclass_flags, training_flags
+from recipes.shell.command_line import group
+from tfnlp import checkpoints, pipelines, training
+
+FLAGS = flags.FLAGS
+
+
+def define_flags():
+    """Define the flags of the teacher, its data, the space of students and their files."""
+    flags.DEFINE_string("teacher_dir", None, "Folder of the teacher, fine-tuned for a task.")
+    flags.mark_flag_as_required("teacher_dir")
+    data_flags.define_split_flags()
+    data_flags.define_column_flags()
+    data_flags.define_answer_column_flags("prompt", "choices")
+    with group("Space"):
+        dataclass_flags.define(search.SearchSpace)
+        flags.DEFINE_integer("tokens", 32, "Tokens of the text that is timed.", 3)
+    with group("File"):
+        names = ("quantization", "fixed_only")
+        dataclass_flags.define(export.Export, *names, fixed_lengths=None)
+
+
+def start(budget, start_run):
+    """Read the data and load the teacher; return a `StudentFinder` and the `TrainingConfig`.
+
+    Args:
+        budget: a `Budget`.
+        start_run: as `StudentFinder` takes it.
+    """
+    folder = FLAGS.teacher_dir
+    kind, labels = pipelines.read_kind(folder), checkpoints.read_labels(folder)
+    reader = pipelines.prediction_task(kind, labels, checkpoints.read_task_settings(folder))
+    columns = dataclass_flags.read(pipelines.Columns)
+    splits = data_flags.read_splits(lambda path: reader.read_labelled(path, columns))
+    config = training_flags.start_training()
+    finder = search.StudentFinder(
+        folder,
+        reader.task(),
+        training.Splits.from_parts(splits, FLAGS.max_length),
+        pathlib.Path(FLAGS.output_dir),
+        start_run,
+        dataclass_flags.read(search.SearchSpace),
+        budget,
+        dataclass_flags.read(export.Export, max_length=FLAGS.max_length),
+        FLAGS.tokens,
+    )
+    return finder, config
