@@ -56,7 +56,8 @@ def main():
     )
     FLAGS.epochs = epochs
     folder = pathlib.Path(FLAGS.output_dir)
-    finder, config = student_space_flags.start(dataclass_flags.read(search.Budget), start_run)
+    config = training_flags.start_training()
+    finder = student_space_flags.start_finder(start_run, dataclass_flags.read(search.Budget))
     table = finder.read_costs(FLAGS.cost_table) if FLAGS.cost_table else finder.measure()
     errors = table.errors()
     facts = [

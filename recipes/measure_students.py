@@ -15,12 +15,34 @@ writes the table of these times, to give find_student as --cost_table.
 
 from absl import flags
 
-from recipes.flags import student_space_flags, training_flags
+from distill import search
+from recipes.flags import dataclass_flags, student_space_flags
 
 FLAGS = flags.FLAGS
 student_space_flags.define_flags()
-training_flags.define_folder_flags()
+dataclass_flags.define(search.Budget, "size_mb")
+flags.DEFINE_string("output_dir", None, "Folder to write costs/ into.")
+flags.mark_flag_as_required("output_dir")
 flags.DEFINE_integer("max_length", 128, "Longest input in tokens.", 3)
-flags.DEFINE_integer("seed", 0, "Seed of the examples that tell what is important.", 0)
 flags.DEFINE_string("results", None, "Folder of NAME.txt or NAME.json for each NAME.tflite.")
 flags.DEFINE_string("device", None, "Name of the phone of --results.")
+
+
+def main():
+    refuse_without(["device"], "results")
+    if FLAGS.results and not FLAGS.device:
+        raise InputError(f"results={FLAGS.results} are of a phone; name it by `device`.")
+    finder = student_space_flags.start_finder()
+    table = finder.measure(FLAGS.device, FLAGS.results)
+    errors = table.errors()
+    logging.info(
+        "%d files of %s in %s; each time is predicted by the others within %.1f %% in the mean.",
+        len(table.rows),
+        table.setting.device,
+        finder.folder / search.COSTS,
+        100 * errors.mean(),
+    )
+
+
+if __name__ == "__main__":
+    entry_point.run(main)

@@ -101,8 +101,8 @@ def read_table(path):
         reader = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         if reader.fieldnames != NAMES:
             raise InputError(
-                f"{path} is no table of costs of this version, whose columns are {', '.join(NAMES)}; "
-                "make one by recipes.measure_students."
+                f"{path} is no table of costs of this version, which has {', '.join(NAMES)}; make "
+                "one by recipes.measure_students."
             )
         lines = [*reader]
     settings, rows = {}, []

@@ -171,6 +171,8 @@ class SupernetDistiller(Distiller):
         self.ends = [Parts.of(student, supernet.depth) for student in ends]
         # Tracked, so that a resumed run draws the same numbers as an uninterrupted one.
         self.draws = keras.random.SeedGenerator(seed)
+        # Traced once for all students of a step.
+        self.run_parts = tf.function(self._run_parts, autograph=False)
 
     def fit(self, *args, **kwargs):
         """Train as Keras does; scores in between are those of the smallest student."""
@@ -181,12 +183,15 @@ class SupernetDistiller(Distiller):
     def call(self, inputs, training=None):
         if not training:
             return super().call(inputs, training)
-        outputs = []
-        for parts in (*self.ends, *(self._draw() for _ in range(DRAWN))):
-            self.supernet.parts = parts
-            outputs.append(super().call(inputs, training))
+        drawn = [self._draw() for _ in range(DRAWN)]
+        outputs = [self.run_parts(vars(parts), inputs) for parts in (*self.ends, *drawn)]
         self.supernet.parts = self.ends[1]
         return outputs
+
+    def _run_parts(self, parts, inputs):
+        """Return the outputs in training of the parts of a dict, as of `Parts`."""
+        self.supernet.parts = Parts(**parts)
+        return super().call(inputs, training=True)
 
     def _draw(self):
         """Draw the parts of a student: any of the space's numbers, and any layers."""

@@ -1,11 +1,12 @@
-"""Flags of a space of students and of the files that are timed; the start of a search."""
+"""Flags of a space of students and of the files that are timed."""
 
 import pathlib
 
 from absl import flags
 
 from distill import export, search
-from recipes.flags import data_flags, dataclass_flags, training_flags
+from recipes.flags import data_flags, dataclass_flags
+from recipes.shell import entry_point
 from recipes.shell.command_line import group
 from tfnlp import checkpoints, pipelines, training
 
@@ -27,28 +28,27 @@ def define_flags():
         dataclass_flags.define(export.Export, *names, fixed_lengths=None)
 
 
-def start(budget, start_run):
-    """Read the data and load the teacher; return a `StudentFinder` and the `TrainingConfig`.
+def start_finder(start_run=None, budget=None):
+    """Read the data and load the teacher; return the `StudentFinder` of the flags.
 
     Args:
-        budget: a `Budget`.
-        start_run: as `StudentFinder` takes it.
+        start_run: as `StudentFinder` takes it; None where nothing is trained.
+        budget: a `Budget`; of --size_mb alone where None.
     """
     folder = FLAGS.teacher_dir
     kind, labels = pipelines.read_kind(folder), checkpoints.read_labels(folder)
     reader = pipelines.prediction_task(kind, labels, checkpoints.read_task_settings(folder))
     columns = dataclass_flags.read(pipelines.Columns)
     splits = data_flags.read_splits(lambda path: reader.read_labelled(path, columns))
-    config = training_flags.start_training()
-    finder = search.StudentFinder(
+    entry_point.load_tensorflow()
+    return search.StudentFinder(
         folder,
         reader.task(),
         training.Splits.from_parts(splits, FLAGS.max_length),
         pathlib.Path(FLAGS.output_dir),
         start_run,
         dataclass_flags.read(search.SearchSpace),
-        budget,
+        budget or search.Budget(size_mb=FLAGS.size_mb),
         dataclass_flags.read(export.Export, max_length=FLAGS.max_length),
         FLAGS.tokens,
     )
-    return finder, config

@@ -32,9 +32,9 @@ class PredictionTask:
     """Base class of prediction tasks.
 
     A child has `task`, which returns that of `tfnlp.tasks`, and `_read`, may have `_join`,
-    `answer`, `examples` and figures of its own, and formats a prediction by `row` (the columns of a printed line, those of `header` and of
-    a second text), without a header by `json_value`, and in a table by `values` (the entries of
-    `columns`).
+    `answer`, `examples` and figures of its own, and formats a prediction by `row` (the columns of
+    a printed line, those of `header` and of a second text), without a header by `json_value`, and
+    in a table by `values` (the entries of `columns`).
 
     Args:
         labels: of the model, or None.
