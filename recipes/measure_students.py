@@ -13,10 +13,13 @@ recipes.benchmark_tflite as NAME.json). Then
 writes the table of these times, to give find_student as --cost_table.
 """
 
-from absl import flags
+from absl import flags, logging
 
 from distill import search
 from recipes.flags import dataclass_flags, student_space_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import refuse_without
+from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 student_space_flags.define_flags()
