@@ -99,7 +99,7 @@ def facts_of(figures, metric, path, costs, winner, table):
         for x in names
     ]
     return [
-        f"Trained to its end it has a {metric} of {' and '.join(scores)}.",
+        f"Trained to its end, its {metric} is {' and '.join(scores)}.",
         f"{path} takes {costs} on this machine, predicted {winner.latency_ms:.2f} ms, "
         f"{winner.size_mb:.1f} MB on {table.setting.device}.",
     ]

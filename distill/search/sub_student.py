@@ -77,6 +77,11 @@ class SearchSpace:
             if not 1 <= numbers[0] <= numbers[-1] <= most[name]:
                 shown = ",".join(map(str, numbers))
                 raise InputError(f"{name}={shown} must lie from 1 to the teacher's {most[name]}.")
+        if all(len(x) == 1 for x in space.values()) and space["num_layers"] == [config.num_layers]:
+            raise InputError(
+                "num_layers, num_heads, intermediate_dim and keep_tokens hold one student alone, "
+                "so that there is nothing to search; give more numbers, or distil that one."
+            )
         return SearchSpace(**{name: tuple(numbers) for name, numbers in space.items()})
 
     def largest(self, depth):
