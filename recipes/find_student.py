@@ -19,7 +19,7 @@ from absl import flags, logging
 from distill import search
 from recipes.flags import dataclass_flags, student_space_flags, training_flags
 from recipes.shell import entry_point
-from recipes.shell.command_line import group
+from recipes.shell.command_line import group, no_effect
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import write_json, write_text
 
@@ -50,6 +50,9 @@ FREE |= {"quantization", "fixed_lengths", "fixed_only"}
 def main():
     if FLAGS.latency_ms is None and FLAGS.size_mb is None:
         raise InputError("Give a budget: `latency_ms`, `size_mb` or both.")
+    for name in ("strategy", "xla"):
+        if FLAGS[name].present:
+            raise no_effect(name, "on a supernet, which one device trains step by step")
     lengths = {"supernet_epochs": (4, 1), "candidates": (200, 40), "epochs": (4, 1)}
     supernet_epochs, count, epochs = (
         FLAGS[name].value or default[FLAGS.quick] for name, default in lengths.items()
@@ -58,6 +61,7 @@ def main():
     folder = pathlib.Path(FLAGS.output_dir)
     config = training_flags.start_training()
     finder = student_space_flags.start_finder(start_run, dataclass_flags.read(search.Budget))
+    logging.info("Step 1 of 4: the costs of students.")
     table = finder.read_costs(FLAGS.cost_table) if FLAGS.cost_table else finder.measure()
     errors = table.errors()
     facts = [
@@ -66,11 +70,14 @@ def main():
         f"{errors.mean():.1%} in the mean, and {errors.max():.1%} at worst."
     ]
     logging.info("%s", facts[0])
+    logging.info("Step 2 of 4: the supernet, for %d epochs.", supernet_epochs)
     model = finder.train_supernet(dataclasses.replace(config, epochs=supernet_epochs))
+    logging.info("Step 3 of 4: the search of %d students.", count)
     tried = finder.search(model, table, count, FLAGS.seed)
     metric = finder.task.monitor
     write_text(folder / "search.html", search.search_page(tried, finder.budget, metric, facts))
     logging.info("%s", search.reason(tried, metric))
+    logging.info("Step 4 of 4: the winner alone, for %d epochs.", epochs)
     run, tokenizer, figures = finder.finish(model, tried[0].student, config)
     path, costs = finder.export(run, tokenizer)
     facts += facts_of(figures, metric, path, costs, tried[0], table)

@@ -7,6 +7,7 @@ import platform
 import re
 
 from distill.export import export_tflite
+from distill.export.conversion import quiet
 from distill.reports import benchmark_file
 from distill.search.cost_table import CostTable, Measured, Setting, read_table
 from distill.search.sub_student import SubStudent
@@ -57,7 +58,8 @@ def write_files(students, models, folder, labels, options):
         path = folder / f"{file_name(student)}.tflite"
         if not path.exists():
             model, tokenizer = models[student.vocabulary_size]
-            export_tflite(extract(model, student), path, tokenizer, labels, options)
+            with quiet():  # the same notices for each file
+                export_tflite(extract(model, student), path, tokenizer, labels, options)
 
 
 def measure(students, folder, setting, rounds=3):

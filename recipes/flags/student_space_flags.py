@@ -9,6 +9,8 @@ from recipes.flags import data_flags, dataclass_flags
 from recipes.shell import entry_point
 from recipes.shell.command_line import group
 from tfnlp import checkpoints, pipelines, training
+from tfnlp.tasks.kinds import EMBEDDER
+from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 
@@ -37,6 +39,11 @@ def start_finder(start_run=None, budget=None):
     """
     folder = FLAGS.teacher_dir
     kind, labels = pipelines.read_kind(folder), checkpoints.read_labels(folder)
+    if kind == EMBEDDER:
+        raise InputError(
+            f"teacher_dir={folder} gives vectors, which have no labels to find a student by; give "
+            "another teacher, or distil the vectors by distill_embedder."
+        )
     reader = pipelines.prediction_task(kind, labels, checkpoints.read_task_settings(folder))
     columns = dataclass_flags.read(pipelines.Columns)
     splits = data_flags.read_splits(lambda path: reader.read_labelled(path, columns))
