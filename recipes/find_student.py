@@ -57,7 +57,6 @@ def main():
     supernet_epochs, count, epochs = (
         FLAGS[name].value or default[FLAGS.quick] for name, default in lengths.items()
     )
-    FLAGS.epochs = epochs
     folder = pathlib.Path(FLAGS.output_dir)
     config = training_flags.start_training()
     finder = student_space_flags.start_finder(start_run, dataclass_flags.read(search.Budget))
@@ -78,7 +77,9 @@ def main():
     write_text(folder / "search.html", search.search_page(tried, finder.budget, metric, facts))
     logging.info("%s", search.reason(tried, metric))
     logging.info("Step 4 of 4: the winner alone, for %d epochs.", epochs)
-    run, tokenizer, figures = finder.finish(model, tried[0].student, config)
+    run, tokenizer, figures = finder.finish(
+        model, tried[0].student, dataclasses.replace(config, epochs=epochs)
+    )
     path, costs = finder.export(run, tokenizer)
     facts += facts_of(figures, metric, path, costs, tried[0], table)
     write_text(folder / "search.html", search.search_page(tried, finder.budget, metric, facts))
@@ -114,10 +115,8 @@ def facts_of(figures, metric, path, costs, winner, table):
 
 def start_run(name, decisive):
     """Return the `RunFolder` of a subfolder; `decisive` is what its result depends on too."""
-    names = training_flags.decisive_flags().keys() - FREE
-    flags_of_run = {k: v for k, v in training_flags.decisive_flags().items() if k in names}
-    epochs = {"epochs": FLAGS.epochs}
-    return training_flags.run_folder(flags_of_run | epochs | decisive, folder=name)
+    flags_of_run = {k: v for k, v in training_flags.decisive_flags().items() if k not in FREE}
+    return training_flags.run_folder(flags_of_run | decisive, folder=name)
 
 
 if __name__ == "__main__":

@@ -22,13 +22,18 @@ from distill.search.supernet import (
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import config_of
 from tfnlp.text import load_tokenizer
-from tfnlp.training import Splits, encode_batches
+from tfnlp.training import (
+    Splits,
+    content_fingerprint,
+    encode_batches,
+    model_fingerprint,
+)
 from tfnlp.training.run.resumable_fit import lower_is_better
 
 # Shares of `size_mb` that the table of tokens may take, where no numbers of tokens are given.
 TABLE_SHARES = (0.35, 0.5, 0.65)
 BYTES = {"float32": 4, "float16": 2, "int4": 0.5, "int4_block32": 0.5}  # of a weight; else 1
-SUPERNET, COSTS, TRIED, STUDENTS = "supernet", "costs", "tried.jsonl", "students"
+SUPERNET, COSTS, TRIED, STUDENTS = "supernet", "costs", "tried_{}.jsonl", "students"
 
 
 @dataclasses.dataclass
@@ -43,7 +48,7 @@ class StudentFinder:
     | `ordered/` | the teacher with its heads and units in the order of their importance |
     | `costs/` | files of its parts, and the table of their times and sizes |
     | `supernet/` | the run of the supernet |
-    | `tried.jsonl` | the students that were tried, with predicted costs and scores |
+    | `tried_HASH.jsonl` | the students of a supernet that were tried, with costs and scores |
     | `students/NAME/` | the run of a winner, and its `model.tflite` |
 
     Args:
@@ -149,9 +154,9 @@ class StudentFinder:
         Args:
             config: a `TrainingConfig`.
         """
-        supernet, space = Supernet(self.ordered()), dataclasses.asdict(self.space)
-        del space["keep_tokens"]  # which the supernet has all of
-        run = self.start_run(SUPERNET, space)
+        supernet, decisive = Supernet(self.ordered()), dataclasses.asdict(self.space)
+        del decisive["keep_tokens"]  # which the supernet has all of
+        run = self.start_run(SUPERNET, decisive | {"epochs": config.epochs})
         SupernetDistillation(
             self.task,
             supernet.model,
@@ -175,6 +180,8 @@ class StudentFinder:
             seed: of the search.
         """
         sign = -1 if lower_is_better(self.task.monitor) else 1
+        scored_by = model_fingerprint(model), self.data.dev, self.task.monitor
+        tried = self.folder / TRIED.format(content_fingerprint(scored_by)[:8])
         scorers = {}
         for tokens, (pruned, tokenizer) in self.with_tokens(model).items():
             dev = self.data.dev, self.data.max_length
@@ -191,7 +198,7 @@ class StudentFinder:
             self.budget,
             table.predict,
             score,
-            self.folder / TRIED,
+            tried,
             count,
             seed,
         )
@@ -204,7 +211,8 @@ class StudentFinder:
             student: a `SubStudent`.
             config: a `TrainingConfig`.
         """
-        run = self.start_run(f"{STUDENTS}/{folder_name(student)}", dataclasses.asdict(student))
+        decisive = dataclasses.asdict(student) | {"epochs": config.epochs}
+        run = self.start_run(f"{STUDENTS}/{folder_name(student)}", decisive)
         (pruned, pruned_teacher), tokenizer = self._prune(
             [model, self.teacher], student.vocabulary_size
         )
