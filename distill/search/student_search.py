@@ -62,7 +62,7 @@ def search(space, depth, budget, predict, score, path, count, seed=0):
         seed: of the search.
 
     Returns:
-        A list of `Tried`, the best first; of equal ones the faster.
+        A list of `Tried`, the best first; of equal ones the faster, then the smaller.
 
     Raises:
         InputError: if no student is within the budget.
@@ -102,7 +102,7 @@ def search(space, depth, budget, predict, score, path, count, seed=0):
                 polish=False,
                 rng=seed,
             )
-    return sorted(tried.values(), key=lambda x: (-x.score, x.latency_ms))
+    return sorted(tried.values(), key=lambda x: (-x.score, x.latency_ms, x.size_mb))
 
 
 def first_generation(space, depth, budget, predict, seed, size=24):

@@ -42,10 +42,10 @@ class SearchSpace:
 
     num_layers: tuple[int, ...] = setting((), "Numbers of layers to try; all if not given.")
     num_heads: tuple[int, ...] = setting(
-        (), "Numbers of heads to try; quarters of the teacher's if not given."
+        (), "Numbers of heads to try; an eighth of the teacher's to all if not given."
     )
     intermediate_dim: tuple[int, ...] = setting(
-        (), "Numbers of feed-forward units to try; quarters of the teacher's if not given."
+        (), "Numbers of feed-forward units to try, likewise."
     )
     keep_tokens: tuple[int, ...] = setting(
         (), "Numbers of tokens to try, the most frequent in `train`; 3 by `size_mb` if not given."
@@ -67,11 +67,11 @@ class SearchSpace:
             "intermediate_dim": config.intermediate_dim,
             "keep_tokens": config.vocabulary_size,
         }
-        quarters = {name: _quarters(most[name]) for name in ("num_heads", "intermediate_dim")}
+        shares = {name: _shares(most[name]) for name in ("num_heads", "intermediate_dim")}
         if not config.any_head_dim:
-            quarters["num_heads"] = [config.num_heads]
+            shares["num_heads"] = [config.num_heads]
         layers = range(1, config.num_layers + 1)
-        defaults = {"num_layers": layers, **quarters, "keep_tokens": keep_tokens}
+        defaults = {"num_layers": layers, **shares, "keep_tokens": keep_tokens}
         space = {name: sorted({*(value or defaults[name])}) for name, value in vars(self).items()}
         for name, numbers in space.items():
             if not 1 <= numbers[0] <= numbers[-1] <= most[name]:
@@ -119,6 +119,6 @@ class SearchSpace:
         return SubStudent(tuple(layers), *widths)
 
 
-def _quarters(most):
-    """Return a quarter, two and three of a number, and itself."""
-    return [max(1, most * part // 4) for part in (1, 2, 3, 4)]
+def _shares(most):
+    """Return an eighth, a quarter, a half and three quarters of a number, and itself."""
+    return [max(1, most * part // 8) for part in (1, 2, 4, 6, 8)]

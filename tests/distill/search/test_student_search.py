@@ -64,7 +64,7 @@ def test_a_budget_that_no_student_meets_shows_the_nearest(tmp_path):
 def test_defaults_are_of_the_teacher():
     config = BertConfig(num_layers=4, num_heads=8, intermediate_dim=64, vocabulary_size=100)
     space = SearchSpace().complete(config, [50, 100])
-    assert space == SearchSpace((1, 2, 3, 4), (2, 4, 6, 8), (16, 32, 48, 64), (50, 100))
+    assert space == SearchSpace((1, 2, 3, 4), (1, 2, 4, 6, 8), (8, 16, 32, 48, 64), (50, 100))
     assert space.smallest(4).layers == (3,) and space.largest(4).layers == (0, 1, 2, 3)
     heads = SearchSpace().complete(XLNetConfig(num_heads=8, hidden_dim=64), [100]).num_heads
     assert heads == (8,)
