@@ -9,6 +9,7 @@ from distill.runtime import load_runner
 from tfnlp.checkpoints import read_config
 
 SPACE = ["--intermediate_dim=32,64,128", "--keep_tokens=150,300", "--max_length=32", "--tokens=16"]
+SMALL_BATCHES = "--batch_size=16"  # so that TensorFlow does not warn of retracing
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,7 @@ def flags(teacher, corpus):
 def order(run, flags, tmp_path_factory):
     """The folder of a search within a size, its flags, and what it printed."""
     folder = tmp_path_factory.mktemp("order") / "order"
-    whole = [*flags, "--quick", "--candidates=6", f"--output_dir={folder}"]
+    whole = [*flags, "--quick", SMALL_BATCHES, "--candidates=6", f"--output_dir={folder}"]
     done = run("find_student", *whole, "--size_mb=0.5")
     return folder, whole, done.stdout
 
