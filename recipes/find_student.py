@@ -74,7 +74,7 @@ def main():
     logging.info("Step 3 of 4: the search of %d students.", count)
     tried = finder.search(model, table, count, FLAGS.seed)
     metric = finder.task.monitor
-    write_text(folder / "search.html", search.search_page(tried, finder.budget, metric, facts))
+    write_text(folder / "search.html", search.page(tried, finder.budget, metric, facts))
     logging.info("%s", search.reason(tried, metric))
     logging.info("Step 4 of 4: the winner alone, for %d epochs.", epochs)
     run, tokenizer, figures = finder.finish(
@@ -82,7 +82,7 @@ def main():
     )
     path, costs = finder.export(run, tokenizer)
     facts += facts_of(figures, metric, path, costs, tried[0], table)
-    write_text(folder / "search.html", search.search_page(tried, finder.budget, metric, facts))
+    write_text(folder / "search.html", search.page(tried, finder.budget, metric, facts))
     write_json(
         folder / "search.json",
         {"student": dataclasses.asdict(tried[0]), "measured": dataclasses.asdict(costs)}

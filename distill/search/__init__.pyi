@@ -2,8 +2,8 @@
 
 from .cost_table import CostTable as CostTable
 from .cost_table import read_table as read_table
+from .search_page import page as page
 from .search_page import reason as reason
-from .search_page import search_page as search_page
 from .student_finder import COSTS as COSTS
 from .student_finder import StudentFinder as StudentFinder
 from .student_search import Budget as Budget

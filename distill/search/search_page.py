@@ -11,7 +11,7 @@ ROWS = 25  # of the table
 COSTS = {"latency_ms": "predicted time of a text (ms)", "size_mb": "predicted size (MB)"}
 
 
-def search_page(tried, budget, metric, facts):
+def page(tried, budget, metric, facts):
     """Return the page of a search.
 
     Args:

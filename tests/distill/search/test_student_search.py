@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from distill.search import Budget, SearchSpace, search, search_page
+from distill.search import Budget, SearchSpace, page, search
 from distill.search.cost_table import Costs
 from tfnlp.models import BertConfig, XLNetConfig
 from tfnlp.utils.errors import InputError
@@ -82,6 +82,6 @@ def test_spaces_that_hold_no_choice_are_refused(space):
 
 def test_the_page_shows_the_winner(tmp_path):
     tried = search(SPACE, 4, Budget(0.9), predict, score, tmp_path / "tried.jsonl", 20)
-    page = search_page(tried, Budget(0.9), "accuracy", ["Timed on <here>."])
-    assert str(tried[0].student) in page and f"{tried[0].score:.4f}" in page
-    assert "&lt;here&gt;" in page and page.count("<svg") == 2
+    text = page(tried, Budget(0.9), "accuracy", ["Timed on <here>."])
+    assert str(tried[0].student) in text and f"{tried[0].score:.4f}" in text
+    assert "&lt;here&gt;" in text and text.count("<svg") == 2
