@@ -5,3 +5,4 @@ from . import export as export
 from . import learning as learning
 from . import reports as reports
 from . import runtime as runtime
+from . import search as search

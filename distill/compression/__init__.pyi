@@ -3,6 +3,7 @@
 from .compression_settings import ClusteringConfig as ClusteringConfig
 from .compression_settings import PruningConfig as PruningConfig
 from .structured_pruning import measure_importance as measure_importance
+from .structured_pruning import order_structure as order_structure
 from .structured_pruning import prune_structure as prune_structure
 from .vocabulary_pruning import compare_models as compare_models
 from .vocabulary_pruning import compare_tokenizers as compare_tokenizers

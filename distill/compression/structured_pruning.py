@@ -132,13 +132,48 @@ def prune_structure(model, importance, num_heads=None, intermediate_dim=None):
     head_dim = config.head_dim or config.hidden_dim // config.num_heads
     if num_heads < config.num_heads:
         fields |= {"num_heads": num_heads, "head_dim": head_dim}
-    kept = {}  # {block: {kind: indices of the rows to keep}}, with the number of all units
-    for block, scores in importance.items():
-        kept[block] = {"units": _best(scores["units"], num_units), "count": len(scores["units"])}
-        if "heads" in scores:
-            heads = _best(scores["heads"], num_heads)
-            kept[block]["heads"] = (heads[:, None] * head_dim + np.arange(head_dim)).ravel()
-    return rebuild(model, dataclasses.replace(config, **fields), functools.partial(_cut, kept))
+    counts = {"heads": num_heads, "units": num_units}
+    rows = {
+        block: {kind: _best(x, counts[kind]) for kind, x in scores.items()}
+        for block, scores in importance.items()
+    }
+    return _with_parts(model, dataclasses.replace(config, **fields), rows)
+
+
+def order_structure(model, importance):
+    """Order the heads and units of each layer, the most important first.
+
+    Args:
+        model: from `tfnlp.models.build_model`.
+        importance: from `measure_importance`.
+
+    Returns:
+        A `TextModel` that computes the same.
+    """
+    order = {
+        block: {kind: np.argsort(-x, kind="stable") for kind, x in scores.items()}
+        for block, scores in importance.items()
+    }
+    return _with_parts(model, config_of(model), order)
+
+
+def _with_parts(model, config, parts):
+    """Return a model of some of another's heads and units, in an order.
+
+    Args:
+        model: to take them from.
+        config: of the new model.
+        parts: {block: {kind: numbers}} of the heads and units.
+    """
+    source = config_of(model)
+    head_dim = source.head_dim or source.hidden_dim // source.num_heads
+    kept = {}  # {block: {kind: rows}}, with the number of all units
+    for block, numbers in parts.items():
+        kept[block] = {"units": numbers["units"], "count": source.intermediate_dim}
+        if "heads" in numbers:
+            rows = numbers["heads"][:, None] * head_dim + np.arange(head_dim)
+            kept[block]["heads"] = rows.ravel()
+    return rebuild(model, config, functools.partial(_cut, kept))
 
 
 def _cut(kept, weight, value):

@@ -84,7 +84,7 @@ def to_tflite(model, endpoints, quantization, custom_operators=False, max_length
         The bytes of the file.
     """
     tables = _constant_tables(model, LOOKUPS.get(quantization), max_length)
-    with tempfile.TemporaryDirectory() as folder, _quiet(), tables, _bands(model, max_length):
+    with tempfile.TemporaryDirectory() as folder, quiet(), tables, _bands(model, max_length):
         archive = keras.export.ExportArchive()
         archive.track(model)
         for key, (function, specs) in endpoints.items():
@@ -191,8 +191,8 @@ LOOKUPS = {
 
 
 @contextlib.contextmanager
-def _quiet():
-    """Temporarily silence TensorFlow's notices of every variable and file."""
+def quiet():
+    """Silence notices while the context is active, such as TensorFlow's of every variable."""
     verbosity = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)
     try:

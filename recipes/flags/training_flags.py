@@ -162,6 +162,12 @@ def start_run(kind=TrainingConfig):
         InputError: for --strategy=multi_worker without a cluster in TF_CONFIG, or if the folder
             cannot be written or does not belong to this run.
     """
+    config = start_training(kind)
+    return config, run_folder(decisive_flags(), training.is_chief(FLAGS.strategy))
+
+
+def start_training(kind=TrainingConfig):
+    """Start as `start_run` does, and return the config alone; `run_folder` makes the folders."""
     config = training_config(kind)
     if "recipe" in FLAGS and FLAGS.recipe:
         published = _published[FLAGS.recipe]
@@ -173,23 +179,23 @@ def start_run(kind=TrainingConfig):
     entry_point.load_tensorflow()
     import keras
 
-    writes = training.is_chief(FLAGS.strategy)
-    run = run_folder(decisive_flags(), writes)
     keras.utils.set_random_seed(FLAGS.seed)
     training.set_precision(FLAGS.precision)
-    return config, run
+    return config
 
 
-def run_folder(decisive, writes=True, files=()):
+def run_folder(decisive, writes=True, files=(), folder=""):
     """Return the `RunFolder` of --output_dir.
 
     Args:
         decisive: {name: value} of the flags that affect the result.
         writes, files: as `RunFolder` takes them.
+        folder: a folder within --output_dir; itself if "".
     """
     defaults = {name: FLAGS[name].default for name in decisive if name in FLAGS}
     options = {"writes": writes, "defaults": defaults, "files": files}
-    return training.RunFolder(FLAGS.output_dir, decisive, FLAGS.overwrite, **options)
+    path = os.path.join(FLAGS.output_dir, folder)
+    return training.RunFolder(path, decisive, FLAGS.overwrite, **options)
 
 
 def decisive_flags():

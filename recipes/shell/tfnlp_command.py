@@ -36,6 +36,8 @@ GROUPS = {
         "distill_answerer",
         "distill_chooser",
         "distill_embedder",
+        "find_student",
+        "measure_students",
         "make_static_vectors",
         "distill_general",
         "augment",

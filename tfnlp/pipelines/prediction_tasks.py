@@ -12,6 +12,7 @@ from tfnlp.pipelines.inputs import Columns, Inputs
 from tfnlp.tasks import kinds
 from tfnlp.tasks.classifier_settings import Decision
 from tfnlp.tasks.confusion_matrix import confusion_matrix, only_answer
+from tfnlp.tasks.multiple_choice import Choices
 from tfnlp.tasks.question_answering import Questions
 from tfnlp.tasks.tagged_files import TaggedSentences, holds_tags, read_tagged
 from tfnlp.text.decoding.tags import ENTITY_TAG
@@ -23,16 +24,17 @@ from tfnlp.text.reading.readers import (
     read_examples,
     read_header,
 )
+from tfnlp.text.reading.words import WordSplitter
 from tfnlp.utils.errors import ColumnError, InputError
 
 
 class PredictionTask:
     """Base class of prediction tasks.
 
-    A child has `_task` and `_read`, may have `_join`, `answer`, `_examples` and figures of its
-    own, and formats a prediction by `row` (the columns of a printed line, those of `header` and of
-    a second text), without a header by `json_value`, and in a table by `values` (the entries of
-    `columns`).
+    A child has `task`, which returns that of `tfnlp.tasks`, and `_read`, may have `_join`,
+    `answer`, `examples` and figures of its own, and formats a prediction by `row` (the columns of
+    a printed line, those of `header` and of a second text), without a header by `json_value`, and
+    in a table by `values` (the entries of `columns`).
 
     Args:
         labels: of the model, or None.
@@ -73,7 +75,7 @@ class PredictionTask:
                     f"positive_label={positive_label} is for a classifier, but the model is of "
                     f"the kind {self.kind}; leave it out."
                 )
-            self._task()  # fails where it is no label
+            self.task()  # fails where it is no label
 
     @property
     def suffix(self):
@@ -141,6 +143,19 @@ class PredictionTask:
                 logging.warning("No score: %s", e)
         return self._read(path, columns, label_column)
 
+    def read_labelled(self, path, columns=None):
+        """Return the labelled examples of a file; arguments and errors as in `read`.
+
+        Raises:
+            InputError: if the file has no labels of the task.
+        """
+        inputs = self.read(path, columns)
+        if not inputs.gold:
+            raise InputError(
+                f"{path} has no labels of a {self.kind}; name their column as `label_column`."
+            )
+        return self.examples(inputs)
+
     def answers(self, predictions):
         """Return the label, text, index, number or vector of each prediction, or each tag."""
         return [self.answer(prediction) for prediction in predictions]
@@ -193,7 +208,7 @@ class PredictionTask:
 
         It reads the gold answers and the ids of the inputs alone.
         """
-        task, examples = self._task(), self._examples(inputs)
+        task, examples = self.task(), self.examples(inputs)
         scores = task.score_predictions(examples, predicted)
         scores |= {f"baseline_{k}": v for k, v in task.baseline(examples).items()}
         gold, answers = task.answers(examples, predicted)
@@ -203,9 +218,9 @@ class PredictionTask:
         answer = only_answer(gold, answers)
         return scores if answer is None else scores | {"only_answer": answer}
 
-    def _examples(self, inputs):
+    def examples(self, inputs):
         """Return the inputs as the examples of the task."""
-        return Examples(inputs.texts, None, inputs.gold)
+        return Examples(inputs.texts, inputs.second_texts, inputs.gold)
 
 
 class LabelPredictions(PredictionTask):
@@ -236,7 +251,7 @@ class LabelPredictions(PredictionTask):
             return [self.answer(prediction), *map(float, prediction.probabilities.values())]
         return [self.answer(prediction), self._shares(prediction)]
 
-    def _task(self):
+    def task(self):
         decision = Decision.from_settings(self.settings)
         return tasks.Classification(
             self.labels, positive_label=self.positive_label, decision=decision
@@ -251,8 +266,9 @@ class LabelPredictions(PredictionTask):
     def answer(self, prediction):
         return prediction.label
 
-    def _examples(self, inputs):
-        return Examples(inputs.texts, None, [self.labels.index(label) for label in inputs.gold])
+    def examples(self, inputs):
+        ids = [self.labels.index(label) for label in inputs.gold]
+        return Examples(inputs.texts, inputs.second_texts, ids, self.labels)
 
     def row(self, prediction, text, *second_text):
         columns = [f"{share:.6f}" for share in prediction.probabilities.values()]
@@ -277,7 +293,7 @@ class LabelSetPredictions(LabelPredictions):
     label_columns = ("labels", "label")
     labelled = False  # a confusion matrix has one label a text
 
-    def _task(self):
+    def task(self):
         return tasks.MultiLabelClassification(self.labels)
 
     def _read(self, path, columns, label_column):
@@ -301,13 +317,13 @@ class LabelSetPredictions(LabelPredictions):
         return [self._separator.join(labels), *shares]
 
     def score_answers(self, inputs, predicted):
-        by_label = self._task().label_scores(self._examples(inputs), predicted)
+        by_label = self.task().label_scores(self.examples(inputs), predicted)
         return super().score_answers(inputs, predicted) | {"by_label": by_label}
 
-    def _examples(self, inputs):
+    def examples(self, inputs):
         ids = {label: i for i, label in enumerate(self.labels)}
         sets = [tuple(sorted(ids[label] for label in labels)) for labels in inputs.gold]
-        return Examples(inputs.texts, None, sets)
+        return Examples(inputs.texts, inputs.second_texts, sets, self.labels)
 
     def gold_text(self, gold):
         return self._separator.join(gold)
@@ -333,7 +349,7 @@ class NumberPredictions(PredictionTask):
     label_columns = ("score",)
     figure, least = "correlation", 0.99
 
-    def _task(self):
+    def task(self):
         return tasks.Regression()
 
     def _read(self, path, columns, label_column):
@@ -380,8 +396,11 @@ class TagPredictions(PredictionTask):
     def _unit(self):
         return self.settings.get("unit", "word")
 
-    def _task(self):
-        return tasks.Tagging(self.labels, unit=self._unit)
+    def task(self):
+        stride, splitter = self.settings.get("stride", 32), None
+        if "words" in self.settings:
+            splitter = WordSplitter.from_settings(self.settings["words"])
+        return tasks.Tagging(self.labels, stride, self._unit, splitter)
 
     def is_tagged(self, path, columns):
         """Return whether a file has a word and its tag on each line, rather than texts."""
@@ -412,7 +431,7 @@ class TagPredictions(PredictionTask):
     def count_truncated(self, pipeline, inputs, predictions):
         return 0  # long texts are read in windows
 
-    def _examples(self, inputs):
+    def examples(self, inputs):
         return TaggedSentences(inputs.texts, inputs.gold)
 
     def row(self, prediction, text, *second_text):
@@ -465,7 +484,7 @@ class AnswerPredictions(PredictionTask):
             return None
         return Inputs(questions, contexts if len(contexts) > 1 else contexts * len(questions))
 
-    def _task(self):
+    def task(self):
         return tasks.QuestionAnswering()
 
     def values(self, prediction):
@@ -488,7 +507,7 @@ class AnswerPredictions(PredictionTask):
     def answer(self, prediction):
         return prediction.text
 
-    def _examples(self, inputs):
+    def examples(self, inputs):
         return Questions(inputs.ids, inputs.texts, inputs.second_texts, inputs.gold)
 
     def row(self, prediction, text, *second_text):
@@ -518,8 +537,11 @@ class ChoicePredictions(PredictionTask):
     def _join(self, texts, endings):
         return Inputs(texts, [endings]) if len(texts) == 1 and len(endings) > 1 else None
 
-    def _task(self):
+    def task(self):
         return tasks.MultipleChoice()
+
+    def examples(self, inputs):
+        return Choices(inputs.texts, inputs.second_texts, inputs.gold)
 
     def _read(self, path, columns, label_column):
         prompt = columns.prompt or "prompt"

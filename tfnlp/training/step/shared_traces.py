@@ -23,9 +23,9 @@ def shared_traces(model):
     kinds = {}
     for layer in model._flatten_layers():
         if isinstance(layer, BaseBlock) and not layer.recompute and not _is_penalised(layer):
-            kinds.setdefault(_kind(layer), []).append(layer)
+            kinds.setdefault(block_kind(layer), []).append(layer)
     for blocks in kinds.values():
-        function = _traced(blocks[0])
+        function = traced_block(blocks[0])
         for block in blocks:
             block.call = functools.partial(_call, block, function)
     try:
@@ -36,7 +36,7 @@ def shared_traces(model):
                 del block.call
 
 
-def _traced(block):
+def traced_block(block):
     """Return a `tf.function` of a block's variables and arguments.
 
     It returns the outputs, and {place: value} of the variables that a call changes, such as seeds.
@@ -69,7 +69,7 @@ def _is_penalised(block):
     return any(layer.activity_regularizer for layer in block._flatten_layers())
 
 
-def _kind(block):
+def block_kind(block):
     """Return what blocks that compute the same by other weights have in common, as text."""
     layers = [
         (

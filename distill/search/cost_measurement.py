@@ -1,0 +1,182 @@
+"""Measurement of the table of costs: files of a teacher's parts, timed here or on a phone."""
+
+import dataclasses
+import itertools
+import pathlib
+import platform
+import re
+
+from distill.export import export_tflite
+from distill.export.conversion import quiet
+from distill.reports import benchmark_file
+from distill.search.cost_table import CostTable, Measured, Setting, read_table
+from distill.search.sub_student import SubStudent
+from distill.search.supernet import extract
+from tfnlp.models import config_of
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import read_json
+from tfnlp.utils.progress import progress_bar
+
+TABLE = "costs.tsv"
+# What LiteRT's benchmark_model says of a run, in microseconds.
+BENCHMARK_MODEL = re.compile(r"Inference \(avg\): ([\d.e+]+)")
+
+
+def grid(space):
+    """Return the `SubStudent`s to measure, by which a table predicts the rest of a space.
+
+    They are the ends of the numbers of layers, heads and units, and their middle.
+    """
+    numbers = space.num_layers, space.num_heads, space.intermediate_dim
+    corners = itertools.product((0, -1), repeat=3)
+    middle = tuple(len(x) // 2 for x in numbers)
+    students = {}
+    for places in (*corners, middle):
+        layers, heads, units = (x[place] for x, place in zip(numbers, places, strict=True))
+        # Few and many tokens beside each other size in equal numbers, so that none hides another.
+        tokens = space.keep_tokens[-(sum(places) % 2)]
+        students.setdefault((layers, heads, units), tokens)
+    return [SubStudent(tuple(range(x[0])), *x[1:], n) for x, n in students.items()]
+
+
+def file_name(student):
+    """Return the name of the file of a student to measure, without its ending."""
+    return "layers{}_heads{}_units{}_tokens{}".format(*_sizes(student))
+
+
+def write_files(students, models, folder, labels, options):
+    """Write the files of students that are not in a folder yet.
+
+    Args:
+        students: of `grid`.
+        models: {vocabulary size: (supernet's model, tokenizer)}.
+        folder: for NAME.tflite, by `file_name`.
+        labels, options: as in `export_tflite`.
+    """
+    folder = pathlib.Path(folder)
+    for student in progress_bar(students, desc="files to time", unit="file"):
+        path = folder / f"{file_name(student)}.tflite"
+        if not path.exists():
+            model, tokenizer = models[student.vocabulary_size]
+            with quiet():  # the same notices for each file
+                export_tflite(extract(model, student), path, tokenizer, labels, options)
+
+
+def measure(students, folder, setting, rounds=3):
+    """Return the `CostTable` of the files of `write_files` on this machine, and keep it there.
+
+    Args:
+        students, folder: as there.
+        setting: a `Setting`.
+        rounds: in which all files are timed in turn; the lowest median of each counts, since other
+            load on the machine only adds to it.
+
+    Raises:
+        InputError: if the folder has a table of another setting.
+    """
+    folder = pathlib.Path(folder)
+    table = CostTable(setting)
+    if (folder / TABLE).exists():
+        table = read_table(folder / TABLE)
+        check_setting(table, setting, folder / TABLE)
+    known = {dataclasses.astuple(row)[:4] for row in table.rows}
+    missing = [x for x in students if _sizes(x) not in known]
+    times = {student: [] for student in missing}
+    for student in progress_bar(missing * rounds, desc="times", unit="file"):
+        path = folder / f"{file_name(student)}.tflite"
+        figures = benchmark_file(path, (setting.tokens,), (1,))
+        times[student] += figures["latency_ms"]["1"].values()
+        if len(times[student]) == rounds:
+            table.rows.append(Measured(*_sizes(student), min(times[student]), figures["size_mb"]))
+            table.write(folder / TABLE)
+    return table
+
+
+def read_results(students, folder, results, setting):
+    """Return the `CostTable` of the files of `write_files` on another device, and keep it there.
+
+    Args:
+        students, folder, setting: as in `measure`.
+        results: folder of NAME.json of `benchmark_tflite`, or NAME.txt of LiteRT's
+            benchmark_model, for each NAME.tflite.
+
+    Raises:
+        InputError: if a result is missing, or has no time.
+    """
+    folder, table = pathlib.Path(folder), CostTable(setting)
+    for student in students:
+        name = file_name(student)
+        ms = _read_ms(pathlib.Path(results) / name, setting.tokens)
+        size_mb = (folder / f"{name}.tflite").stat().st_size / 1e6
+        table.rows.append(Measured(*_sizes(student), ms, size_mb))
+    table.write(folder / TABLE)
+    return table
+
+
+def _read_ms(path, tokens):
+    """Return the milliseconds of a result, a path without its ending."""
+    page, log = (path.with_name(f"{path.name}.{ending}") for ending in ("json", "txt"))
+    ms = None
+    if page.exists():
+        ms = read_json(page).get("latency_ms", {}).get("1", {}).get(str(tokens))
+    elif log.exists():
+        match = BENCHMARK_MODEL.search(log.read_text("utf-8", "replace"))
+        ms = match and float(match[1]) / 1e3
+    if ms is None:
+        raise InputError(
+            f"{page} or {log} with the time at {tokens} tokens is missing; run {path.name}.tflite "
+            "on the device by recipes.benchmark_tflite, or by benchmark_model and keep its log."
+        )
+    return ms
+
+
+def setting_of(model, quantization, tokens, device=None):
+    """Return the `Setting` of files of a model's parts.
+
+    Args:
+        model: a supernet's.
+        quantization, tokens: of the files and of the text.
+        device: that they run on; this machine where None.
+    """
+    config = config_of(model)
+    head_dim = getattr(config, "head_dim", None) or config.hidden_dim // config.num_heads
+    return Setting(
+        device or this_device(),
+        config.model_type,
+        config.hidden_dim,
+        head_dim,
+        quantization,
+        tokens,
+    )
+
+
+def this_device():
+    """Return the name of this machine's processor."""
+    info = pathlib.Path("/proc/cpuinfo")
+    lines = info.read_text("utf-8").splitlines() if info.exists() else ()
+    names = (x.partition(":")[2].strip() for x in lines if x.startswith("model name"))
+    return next(names, "") or platform.processor() or platform.machine()
+
+
+def check_setting(table, setting, path, device=True):
+    """Raise an InputError if a table is of another setting.
+
+    Args:
+        table: a `CostTable`.
+        setting: that it must have.
+        path: of the table.
+        device: whether it must be of the same device too.
+    """
+    for name, value in vars(setting).items():
+        stored = getattr(table.setting, name)
+        if stored != value and (device or name != "device"):
+            raise InputError(
+                f"{path} was measured with {name.replace('_', ' ')} {stored}, not {value}; "
+                "measure a table anew, in another folder."
+            )
+
+
+def _sizes(student):
+    """Return the sizes of a row of the table."""
+    widths = student.num_heads, student.intermediate_dim, student.vocabulary_size
+    return len(student.layers), *widths

@@ -1,0 +1,255 @@
+"""Finding of the best student within a budget, from a teacher to the file and its page."""
+
+import dataclasses
+import pathlib
+
+from distill.compression import prune_vocabularies, task_texts
+from distill.export import Export, export_tflite
+from distill.learning.distillation import Distillation
+from distill.learning.teacher import Teacher, load_teacher
+from distill.reports import benchmark_file
+from distill.search import cost_measurement
+from distill.search.cost_table import Costs, read_table
+from distill.search.student_search import Budget, search
+from distill.search.sub_student import SearchSpace
+from distill.search.supernet import (
+    StudentScorer,
+    Supernet,
+    SupernetDistillation,
+    extract,
+    order_by_importance,
+)
+from tfnlp.checkpoints import load_model, save_model
+from tfnlp.models import config_of
+from tfnlp.text import load_tokenizer
+from tfnlp.training import (
+    Splits,
+    content_fingerprint,
+    encode_batches,
+    model_fingerprint,
+)
+from tfnlp.training.run.resumable_fit import lower_is_better
+
+# Shares of `size_mb` that the table of tokens may take, where no numbers of tokens are given.
+TABLE_SHARES = (0.35, 0.5, 0.65)
+BYTES = {"float32": 4, "float16": 2, "int4": 0.5, "int4_block32": 0.5}  # of a weight; else 1
+SUPERNET, COSTS, TRIED, STUDENTS = "supernet", "costs", "tried_{}.jsonl", "students"
+
+
+@dataclasses.dataclass
+class StudentFinder:
+    """Search of a student of a teacher within a budget.
+
+    Its steps are kept in a folder, each of which goes on where it stopped. Another budget takes
+    the same supernet.
+
+    | in the folder | |
+    | --- | --- |
+    | `ordered/` | the teacher with its heads and units in the order of their importance |
+    | `costs/` | files of its parts, and the table of their times and sizes |
+    | `supernet/` | the run of the supernet |
+    | `tried_HASH.jsonl` | the students of a supernet that were tried, with costs and scores |
+    | `students/NAME/` | the run of a winner, and its `model.tflite` |
+
+    Args:
+        teacher_dir: folder of the teacher.
+        task: see `tfnlp.tasks`.
+        data: `Splits` of the task's examples.
+        folder: to keep the steps in.
+        start_run: function from the name of a subfolder, and a dict of what decides its result
+            beside the flags, to its `RunFolder`.
+        space: a `SearchSpace`.
+        budget: a `Budget`.
+        options: `Export` of the file, and of those that are timed.
+        tokens: of the text that is timed, on one thread.
+    """
+
+    teacher_dir: str
+    task: object
+    data: Splits
+    folder: pathlib.Path
+    start_run: object
+    space: SearchSpace
+    budget: Budget
+    options: Export
+    tokens: int = 32
+
+    def __post_init__(self):
+        self.teacher = load_teacher(self.teacher_dir, self.task)
+        self.tokenizer = load_tokenizer(self.teacher_dir)
+        self.texts = task_texts(self.data.train)
+        config = config_of(self.teacher)
+        space = self.space.complete(config, self._default_tokens())
+        # The texts may have fewer tokens than a number asks for.
+        sizes = {
+            self._prune([self.teacher], count)[1].vocabulary_size for count in space.keep_tokens
+        }
+        self.space = dataclasses.replace(space, keep_tokens=tuple(sorted(sizes)))
+        self.depth = config.num_layers
+
+    def _default_tokens(self):
+        """Return the default numbers of tokens, by the size of the file."""
+        config = config_of(self.teacher)
+        if self.budget.size_mb is None:
+            return [config.vocabulary_size]
+        row = BYTES.get(self.options.quantization, 1) * config.hidden_dim
+        rooms = (share * self.budget.size_mb * 1e6 / row for share in TABLE_SHARES)
+        return [min(round(room, -2), config.vocabulary_size) for room in map(int, rooms)]
+
+    def ordered(self):
+        """Return the teacher with its heads and units in the order of their importance."""
+        folder = self.folder / "ordered"
+        if not folder.exists():
+            data = self.tokenizer, self.data.train, self.data.max_length
+            model = order_by_importance(self.teacher, self.task, *data)
+            save_model(model, folder, self.task.label_names, self.tokenizer, self.task.settings)
+        return load_model(folder, self.task.kind.head, self.task.num_classes)
+
+    def _prune(self, models, count):
+        """Return models with at most `count` tokens, the most frequent, and their tokenizer."""
+        if count >= self.tokenizer.vocabulary_size:
+            return models, self.tokenizer
+        return prune_vocabularies(models, self.tokenizer, self.texts, count)
+
+    def with_tokens(self, model):
+        """Return {vocabulary size: (a supernet's model, tokenizer)} of the space."""
+        pruned = {count: self._prune([model], count) for count in self.space.keep_tokens}
+        return {count: (models[0], tokenizer) for count, (models, tokenizer) in pruned.items()}
+
+    def measure(self, device=None, results=None):
+        """Return the `CostTable` of files of the ordered teacher's parts.
+
+        Args:
+            device: that they run on; this machine where None.
+            results: as in `read_results`; None to time the files here.
+        """
+        model, folder = self.ordered(), self.folder / COSTS
+        students = cost_measurement.grid(self.space)
+        models = self.with_tokens(model)
+        cost_measurement.write_files(students, models, folder, self.task.label_names, self.options)
+        setting = self.setting(device)
+        if results is not None:
+            return cost_measurement.read_results(students, folder, results, setting)
+        return cost_measurement.measure(students, folder, setting)
+
+    def setting(self, device=None):
+        """Return the `Setting` of the table of costs."""
+        return cost_measurement.setting_of(
+            self.teacher, self.options.quantization, self.tokens, device
+        )
+
+    def read_costs(self, path):
+        """Return the `CostTable` of a file, of any device.
+
+        Raises:
+            InputError: as `read_table`, and for a table of other models, files or texts.
+        """
+        table = read_table(path)
+        cost_measurement.check_setting(table, self.setting(), path, device=False)
+        return table
+
+    def train_supernet(self, config):
+        """Distil the supernet; return the model of its best epoch.
+
+        Args:
+            config: a `TrainingConfig`.
+        """
+        supernet, decisive = Supernet(self.ordered()), dataclasses.asdict(self.space)
+        del decisive["keep_tokens"]  # which the supernet has all of
+        run = self.start_run(SUPERNET, decisive | {"epochs": config.epochs})
+        SupernetDistillation(
+            self.task,
+            supernet.model,
+            self.tokenizer,
+            data=self.data,
+            config=config,
+            run=run,
+            teacher=self._teacher(),
+            supernet=supernet,
+            space=self.space,
+        ).run_all()
+        return load_model(run.best, self.task.kind.head, self.task.num_classes)
+
+    def search(self, model, table, count, seed=0):
+        """Return the `Tried` students within the budget, the best first.
+
+        Args:
+            model: from `train_supernet`.
+            table: a `CostTable`.
+            count: of students to try.
+            seed: of the search.
+        """
+        sign = -1 if lower_is_better(self.task.monitor) else 1
+        scored_by = model_fingerprint(model), self.data.dev, self.task.monitor
+        tried = self.folder / TRIED.format(content_fingerprint(scored_by)[:8])
+        scorers = {}
+        for tokens, (pruned, tokenizer) in self.with_tokens(model).items():
+            dev = self.data.dev, self.data.max_length
+            batches = encode_batches(self.task, tokenizer, *dev, batch_size=64)
+            supernet = Supernet(pruned)
+            scorers[tokens] = StudentScorer(supernet, self.task, self.data.dev, batches)
+
+        def score(student):
+            return sign * scorers[student.vocabulary_size](student)[self.task.monitor]
+
+        return search(
+            self.space,
+            self.depth,
+            self.budget,
+            table.predict,
+            score,
+            tried,
+            count,
+            seed,
+        )
+
+    def finish(self, model, student, config):
+        """Distil a student to its end; return its folder, tokenizer and figures.
+
+        Args:
+            model: the supernet's.
+            student: a `SubStudent`.
+            config: a `TrainingConfig`.
+        """
+        decisive = dataclasses.asdict(student) | {"epochs": config.epochs}
+        run = self.start_run(f"{STUDENTS}/{folder_name(student)}", decisive)
+        (pruned, pruned_teacher), tokenizer = self._prune(
+            [model, self.teacher], student.vocabulary_size
+        )
+        teacher = self._teacher()
+        if self.task.kind.by_token and tokenizer is not self.tokenizer:
+            teacher = Teacher([pruned_teacher], tokenizer, self.task, unpruned=teacher)
+        figures = Distillation(
+            self.task,
+            extract(pruned, student),
+            tokenizer,
+            data=self.data,
+            config=config,
+            run=run,
+            teacher=teacher,
+        ).run_all()
+        return run.path, tokenizer, figures
+
+    def export(self, folder, tokenizer):
+        """Write a finished student's `model.tflite`; return its path and measured `Costs`."""
+        folder = pathlib.Path(folder)
+        path = folder / "model.tflite"
+        model = load_model(folder / "best", self.task.kind.head, self.task.num_classes)
+        settings = {"max_length": self.data.max_length} | (self.task.settings or {})
+        export_tflite(
+            model, path, tokenizer, self.task.label_names, self.options, task_settings=settings
+        )
+        figures = benchmark_file(path, (self.tokens,), (1,))
+        (ms,) = figures["latency_ms"]["1"].values()
+        return path, Costs(ms, figures["size_mb"])
+
+    def _teacher(self):
+        cache = str(self.folder / "teacher_outputs")
+        return Teacher([self.teacher], self.tokenizer, self.task, cache_dir=cache)
+
+
+def folder_name(student):
+    """Return the name of the folder of a student's run."""
+    layers = "_".join(map(str, student.layers))
+    sizes = student.num_heads, student.intermediate_dim, student.vocabulary_size
+    return "layers_{}_heads_{}_units_{}_tokens_{}".format(layers, *sizes)

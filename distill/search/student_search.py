@@ -1,0 +1,151 @@
+"""Evolutionary search of the best student within a budget, without TensorFlow."""
+
+import contextlib
+import dataclasses
+import json
+import math
+import pathlib
+
+import numpy as np
+import scipy.optimize
+
+from distill.search.sub_student import SubStudent
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import json_text
+from tfnlp.utils.progress import progress_bar
+from tfnlp.utils.settings import setting
+
+# Draws of random students, among which the first generation and the nearest are looked for.
+DRAWS = 20_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """What a phone can bear; None for any."""
+
+    latency_ms: float | None = setting(
+        None, "Most milliseconds of a text of `tokens`, on one thread.", low=1e-6
+    )
+    size_mb: float | None = setting(None, "Most MB (1e6 bytes) of the file.", low=1e-6)
+
+    def excess(self, costs):
+        """Return by what factor `Costs` go beyond the budget; 1 or less within it."""
+        pairs = (costs.latency_ms, self.latency_ms), (costs.size_mb, self.size_mb)
+        return max((cost / limit for cost, limit in pairs if limit is not None), default=0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Tried:
+    """Student that was tried: a `SubStudent`, its predicted costs, and its score on dev."""
+
+    student: SubStudent
+    latency_ms: float
+    size_mb: float
+    score: float
+
+
+def search(space, depth, budget, predict, score, path, count, seed=0):
+    """Search the student of the highest score within a budget, by differential evolution.
+
+    Storn & Price 1997, as `scipy.optimize.differential_evolution` has it for integers. A student
+    beyond the budget is not scored, and is worse than any within it.
+
+    Args:
+        space: a complete `SearchSpace`.
+        depth: the number of the supernet's layers.
+        budget: a `Budget`.
+        predict: function from a `SubStudent` to its `Costs`.
+        score: function from a `SubStudent` to a number, the higher the better.
+        path: of a file of JSON Lines, one for each student that was tried; they are not tried
+            again, so that a search goes on.
+        count: of students to try.
+        seed: of the search.
+
+    Returns:
+        A list of `Tried`, the best first; of equal ones the faster, then the smaller.
+
+    Raises:
+        InputError: if no student is within the budget.
+    """
+    path, tried = pathlib.Path(path), {}
+    known = {x.student: x for x in read_tried(path)}
+    generation = first_generation(space, depth, budget, predict, seed)
+
+    class Enough(Exception):
+        pass
+
+    with progress_bar(total=count, desc="search", unit="student") as bar:
+
+        def loss(vector):
+            student = space.student(vector)
+            costs = predict(student)
+            excess = budget.excess(costs)
+            if excess > 1:
+                return 1e6 * excess
+            if student not in tried:
+                if len(tried) == count:
+                    raise Enough
+                tried[student] = known.get(student) or _try(student, costs, score, path)
+                bar.update()
+                best = max(x.score for x in tried.values())
+                bar.set_postfix(best=f"{best:.4f}", refresh=False)
+            return -tried[student].score
+
+        with contextlib.suppress(Enough):
+            scipy.optimize.differential_evolution(
+                loss,
+                space.bounds(depth),
+                integrality=True,
+                init=generation,
+                maxiter=100 * count,
+                tol=0,
+                polish=False,
+                rng=seed,
+            )
+    return sorted(tried.values(), key=lambda x: (-x.score, x.latency_ms, x.size_mb))
+
+
+def first_generation(space, depth, budget, predict, seed, size=24):
+    """Return vectors of random students within a budget, as many as there are up to `size`.
+
+    Raises:
+        InputError: if none is, with the nearest.
+    """
+    low, high = np.array(space.bounds(depth)).T
+    draws = np.random.default_rng(seed).integers(low, high + 1, (DRAWS, len(low)))
+    nearest, within = (math.inf, None), {}
+    for vector in draws:
+        student = space.student(vector)
+        costs = predict(student)
+        excess = budget.excess(costs)
+        nearest = min(nearest, (excess, f"{student}: {costs}"))
+        if excess <= 1:
+            within.setdefault(student, vector)
+        if len(within) == size:
+            break
+    if not within:
+        raise InputError(
+            f"No student of the space is within the budget; the nearest has {nearest[1]}. Give a "
+            "higher `latency_ms` or `size_mb`, or smaller numbers to try."
+        )
+    vectors = [*within.values()]
+    return np.array([vectors[i % len(vectors)] for i in range(max(5, len(vectors)))])
+
+
+def read_tried(path):
+    """Return the `Tried` of a file, a list; none where there is no file."""
+    path = pathlib.Path(path)
+    rows = map(json.loads, path.read_text("utf-8").splitlines()) if path.exists() else ()
+    return [Tried(_student(row.pop("student")), **row) for row in rows]
+
+
+def _student(fields):
+    return SubStudent(**fields | {"layers": tuple(fields["layers"])})
+
+
+def _try(student, costs, score, path):
+    """Return the `Tried` of a student, and add it to the file."""
+    tried = Tried(student, costs.latency_ms, costs.size_mb, score(student))
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json_text(dataclasses.asdict(tried)) + "\n")
+    return tried

@@ -1,0 +1,123 @@
+"""Finds the best student of a teacher that a phone can bear, distils it and writes its file.
+
+    python -m recipes.find_student --teacher_dir=runs/teacher/best --train=train.tsv \\
+        --dev=dev.tsv --latency_ms=0.6 --size_mb=12 --output_dir=runs/order
+
+One supernet is distilled, whose parts are students: some of its layers, of its heads, units and
+tokens the most important. Files of such parts are timed on this machine, or on a phone (see
+measure_students). Then students within the budget are tried on --dev; the best is distilled to its
+end. OUTPUT_DIR/search.html shows all that were tried, and OUTPUT_DIR/students/NAME has the
+winner's run and its model.tflite. The same command resumes; with another budget it takes the same
+supernet. --quick does all of it in a fraction of the time.
+"""
+
+import dataclasses
+import pathlib
+
+from absl import flags, logging
+
+from distill import search
+from recipes.flags import dataclass_flags, student_space_flags, training_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import group, no_effect
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import write_json, write_text
+
+FLAGS = flags.FLAGS
+student_space_flags.define_flags()
+training_flags.define_training_flags(epochs=None, learning_rate=1e-4)
+with group("Search"):
+    dataclass_flags.define(search.Budget)
+    flags.DEFINE_string(
+        "cost_table",
+        None,
+        "Table of measure_students with times of another device; measured here if not given.",
+    )
+    flags.DEFINE_bool("quick", False, "Train shorter and try fewer, where no flag says otherwise.")
+    flags.DEFINE_integer(
+        "supernet_epochs", None, "Epochs of the supernet; 4, or 1 with --quick, if not given.", 1
+    )
+    flags.DEFINE_integer(
+        "candidates", None, "Students to try; 200, or 40 with --quick, if not given.", 1
+    )
+FLAGS["epochs"].help = "Epochs of the winner; 4, or 1 with --quick, if not given."
+# Flags that may change between runs of one supernet and one student.
+FREE = {"latency_ms", "size_mb", "cost_table", "quick", "candidates", "supernet_epochs", "epochs"}
+FREE |= {"num_layers", "num_heads", "intermediate_dim", "keep_tokens", "tokens"}
+FREE |= {"quantization", "fixed_lengths", "fixed_only"}
+
+
+def main():
+    if FLAGS.latency_ms is None and FLAGS.size_mb is None:
+        raise InputError("Give a budget: `latency_ms`, `size_mb` or both.")
+    for name in ("strategy", "xla"):
+        if FLAGS[name].present:
+            raise no_effect(name, "on a supernet, which one device trains step by step")
+    lengths = {"supernet_epochs": (4, 1), "candidates": (200, 40), "epochs": (4, 1)}
+    supernet_epochs, count, epochs = (
+        FLAGS[name].value or default[FLAGS.quick] for name, default in lengths.items()
+    )
+    folder = pathlib.Path(FLAGS.output_dir)
+    config = training_flags.start_training()
+    finder = student_space_flags.start_finder(start_run, dataclass_flags.read(search.Budget))
+    logging.info("Step 1 of 4: the costs of students.")
+    table = finder.read_costs(FLAGS.cost_table) if FLAGS.cost_table else finder.measure()
+    errors = table.errors()
+    facts = [
+        f"Times are those of {table.setting.device} at {table.setting.tokens} tokens, predicted "
+        f"from {len(table.rows)} files; each of them is predicted by the others within "
+        f"{errors.mean():.1%} in the mean, and {errors.max():.1%} at worst."
+    ]
+    logging.info("%s", facts[0])
+    logging.info("Step 2 of 4: the supernet, for %d epochs.", supernet_epochs)
+    model = finder.train_supernet(dataclasses.replace(config, epochs=supernet_epochs))
+    logging.info("Step 3 of 4: the search of %d students.", count)
+    tried = finder.search(model, table, count, FLAGS.seed)
+    metric = finder.task.monitor
+    write_text(folder / "search.html", search.page(tried, finder.budget, metric, facts))
+    logging.info("%s", search.reason(tried, metric))
+    logging.info("Step 4 of 4: the winner alone, for %d epochs.", epochs)
+    run, tokenizer, figures = finder.finish(
+        model, tried[0].student, dataclasses.replace(config, epochs=epochs)
+    )
+    path, costs = finder.export(run, tokenizer)
+    facts += facts_of(figures, metric, path, costs, tried[0], table)
+    write_text(folder / "search.html", search.page(tried, finder.budget, metric, facts))
+    write_json(
+        folder / "search.json",
+        {"student": dataclasses.asdict(tried[0]), "measured": dataclasses.asdict(costs)}
+        | {"file": str(path), "figures": figures},
+    )
+    print(*facts, sep="\n")
+
+
+def facts_of(figures, metric, path, costs, winner, table):
+    """Return sentences on a finished student.
+
+    Args:
+        figures: of its distillation.
+        metric: the name of the score.
+        path, costs: of its file, and what it takes here.
+        winner: the `Tried` student.
+        table: the `CostTable`.
+    """
+    names = [split for split in ("dev", "test") if f"{split}_{metric}" in figures]
+    scores = [
+        f"{figures[f'{x}_{metric}']:.4f} on {x} (teacher {figures[f'teacher_{x}_{metric}']:.4f})"
+        for x in names
+    ]
+    return [
+        f"Trained to its end, its {metric} is {' and '.join(scores)}.",
+        f"{path} takes {costs} on this machine, predicted {winner.latency_ms:.2f} ms, "
+        f"{winner.size_mb:.1f} MB on {table.setting.device}.",
+    ]
+
+
+def start_run(name, decisive):
+    """Return the `RunFolder` of a subfolder; `decisive` is what its result depends on too."""
+    flags_of_run = {k: v for k, v in training_flags.decisive_flags().items() if k not in FREE}
+    return training_flags.run_folder(flags_of_run | decisive, folder=name)
+
+
+if __name__ == "__main__":
+    entry_point.run(main)

@@ -1,0 +1,61 @@
+"""Flags of a space of students and of the files that are timed."""
+
+import pathlib
+
+from absl import flags
+
+from distill import export, search
+from recipes.flags import data_flags, dataclass_flags
+from recipes.shell import entry_point
+from recipes.shell.command_line import group
+from tfnlp import checkpoints, pipelines, training
+from tfnlp.tasks.kinds import EMBEDDER
+from tfnlp.utils.errors import InputError
+
+FLAGS = flags.FLAGS
+
+
+def define_flags():
+    """Define the flags of the teacher, its data, the space of students and their files."""
+    flags.DEFINE_string("teacher_dir", None, "Folder of the teacher, fine-tuned for a task.")
+    flags.mark_flag_as_required("teacher_dir")
+    data_flags.define_split_flags()
+    data_flags.define_column_flags()
+    data_flags.define_answer_column_flags("prompt", "choices")
+    with group("Space"):
+        dataclass_flags.define(search.SearchSpace)
+        flags.DEFINE_integer("tokens", 32, "Tokens of the text that is timed.", 3)
+    with group("File"):
+        names = ("quantization", "fixed_only")
+        dataclass_flags.define(export.Export, *names, fixed_lengths=None)
+
+
+def start_finder(start_run=None, budget=None):
+    """Read the data and load the teacher; return the `StudentFinder` of the flags.
+
+    Args:
+        start_run: as `StudentFinder` takes it; None where nothing is trained.
+        budget: a `Budget`; of --size_mb alone where None.
+    """
+    folder = FLAGS.teacher_dir
+    kind, labels = pipelines.read_kind(folder), checkpoints.read_labels(folder)
+    if kind == EMBEDDER:
+        raise InputError(
+            f"teacher_dir={folder} gives vectors, which have no labels to find a student by; give "
+            "another teacher, or distil the vectors by distill_embedder."
+        )
+    reader = pipelines.prediction_task(kind, labels, checkpoints.read_task_settings(folder))
+    columns = dataclass_flags.read(pipelines.Columns)
+    splits = data_flags.read_splits(lambda path: reader.read_labelled(path, columns))
+    entry_point.load_tensorflow()
+    return search.StudentFinder(
+        folder,
+        reader.task(),
+        training.Splits.from_parts(splits, FLAGS.max_length),
+        pathlib.Path(FLAGS.output_dir),
+        start_run,
+        dataclass_flags.read(search.SearchSpace),
+        budget or search.Budget(size_mb=FLAGS.size_mb),
+        dataclass_flags.read(export.Export, max_length=FLAGS.max_length),
+        FLAGS.tokens,
+    )

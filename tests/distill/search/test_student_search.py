@@ -1,0 +1,87 @@
+"""The search finds the best student within a budget, and goes on where it stopped."""
+
+import itertools
+
+import pytest
+
+from distill.search import Budget, SearchSpace, page, search
+from distill.search.cost_table import Costs
+from tfnlp.models import BertConfig, XLNetConfig
+from tfnlp.utils.errors import InputError
+
+SPACE = SearchSpace((1, 2, 3), (2, 4), (8, 16, 32), (100, 200))
+
+
+def predict(student):
+    ms = len(student.layers) * (student.num_heads + student.intermediate_dim / 8) / 10
+    return Costs(ms, student.vocabulary_size / 100)
+
+
+def score(student):
+    """Prefer upper layers, units over heads, and many tokens."""
+    parts = sum(student.layers) + student.intermediate_dim / 16 + student.num_heads / 8
+    return parts + student.vocabulary_size / 1000
+
+
+def all_students():
+    for count in SPACE.num_layers:
+        for layers in itertools.combinations(range(4), count):
+            places = [layer in layers for layer in range(4)]
+            for vector in itertools.product(range(2), range(3), range(2)):
+                yield SPACE.student([*places, SPACE.num_layers.index(count), *vector])
+
+
+@pytest.mark.parametrize("budget", [Budget(0.9), Budget(size_mb=1.5), Budget(1.3, 1.0)])
+def test_the_best_within_the_budget_is_found(tmp_path, budget):
+    tried = search(SPACE, 4, budget, predict, score, tmp_path / "tried.jsonl", 150)
+    within = [x for x in all_students() if budget.excess(predict(x)) <= 1]
+    assert len({*map(str, all_students())}) == 168 > len(within)
+    assert tried[0].score == max(map(score, within))
+    assert {x.student for x in tried} <= {*within}
+    assert all(x.score == score(x.student) for x in tried)
+
+
+def test_a_stopped_search_goes_on(tmp_path):
+    path, budget = tmp_path / "tried.jsonl", Budget(0.9)
+    scored = []
+
+    def counted(student):
+        scored.append(student)
+        return score(student)
+
+    half = search(SPACE, 4, budget, predict, counted, path, 15)
+    whole = search(SPACE, 4, budget, predict, counted, path, 30)
+    assert len(half) == 15 and len(whole) == len(scored) == len({*scored}) == 30
+    other = tmp_path / "other.jsonl"
+    assert whole == search(SPACE, 4, budget, predict, score, other, 30)
+
+
+def test_a_budget_that_no_student_meets_shows_the_nearest(tmp_path):
+    with pytest.raises(InputError, match=r"1 layer|layers \d; 2 heads, 8 units"):
+        search(SPACE, 4, Budget(0.1), predict, score, tmp_path / "x.jsonl", 10)
+
+
+def test_defaults_are_of_the_teacher():
+    config = BertConfig(num_layers=4, num_heads=8, intermediate_dim=64, vocabulary_size=100)
+    space = SearchSpace().complete(config, [50, 100])
+    assert space == SearchSpace((1, 2, 3, 4), (1, 2, 4, 6, 8), (8, 16, 32, 48, 64), (50, 100))
+    assert space.smallest(4).layers == (3,) and space.largest(4).layers == (0, 1, 2, 3)
+    heads = SearchSpace().complete(XLNetConfig(num_heads=8, hidden_dim=64), [100]).num_heads
+    assert heads == (8,)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [SearchSpace(num_layers=(9,)), SearchSpace((4,), (8,), (64,), (100,)), SearchSpace((0,))],
+)
+def test_spaces_that_hold_no_choice_are_refused(space):
+    config = BertConfig(num_layers=4, num_heads=8, intermediate_dim=64, vocabulary_size=100)
+    with pytest.raises(InputError, match="num_layers"):
+        space.complete(config, [100])
+
+
+def test_the_page_shows_the_winner(tmp_path):
+    tried = search(SPACE, 4, Budget(0.9), predict, score, tmp_path / "tried.jsonl", 20)
+    text = page(tried, Budget(0.9), "accuracy", ["Timed on <here>."])
+    assert str(tried[0].student) in text and f"{tried[0].score:.4f}" in text
+    assert "&lt;here&gt;" in text and text.count("<svg") == 2

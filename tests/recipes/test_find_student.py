@@ -1,0 +1,83 @@
+"""`find_student` and `measure_students` as a user runs them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from distill.runtime import load_runner
+from tfnlp.checkpoints import read_config
+
+SPACE = ["--intermediate_dim=32,64,128", "--keep_tokens=150,300", "--max_length=32", "--tokens=16"]
+SMALL_BATCHES = "--batch_size=16"  # so that TensorFlow does not warn of retracing
+
+
+@pytest.fixture(scope="module")
+def flags(teacher, corpus):
+    return [f"--teacher_dir={teacher[0] / 'best'}", *corpus, *SPACE]
+
+
+@pytest.fixture(scope="module")
+def order(run, flags, tmp_path_factory):
+    """The folder of a search within a size, its flags, and what it printed."""
+    folder = tmp_path_factory.mktemp("order") / "order"
+    whole = [*flags, "--quick", SMALL_BATCHES, "--candidates=6", f"--output_dir={folder}"]
+    done = run("find_student", *whole, "--size_mb=0.5")
+    return folder, whole, done.stdout
+
+
+def test_the_winner_is_within_the_budget(order):
+    folder, _, printed = order
+    tried = [
+        json.loads(line) for line in next(folder.glob("tried_*.jsonl")).read_text().splitlines()
+    ]
+    found = json.loads((folder / "search.json").read_text())
+    assert len(tried) == 6 and all(x["size_mb"] <= 0.5 for x in tried)
+    assert found["student"]["score"] == max(x["score"] for x in tried)
+    assert found["measured"]["size_mb"] == pytest.approx(found["student"]["size_mb"], rel=0.1)
+    runner = load_runner(found["file"])
+    assert runner.classify(["a fine film"])[0].label in runner.labels
+    student, (path,) = found["student"]["student"], (folder / "students").iterdir()
+    config = read_config(path / "best")
+    assert config.num_layers == len(student["layers"])
+    assert config.intermediate_dim == student["intermediate_dim"]
+    assert runner.tokenizer.vocabulary_size == student["vocabulary_size"]
+    assert f"{found['figures']['test_accuracy']:.4f} on test" in printed
+    assert (folder / "search.html").read_text().count("<svg") == 2
+
+
+def test_another_budget_takes_the_same_supernet(order, run):
+    folder, flags, _ = order
+    state = (folder / "supernet" / "state.safetensors").read_bytes()
+    run("find_student", *flags, "--size_mb=0.45", "--candidates=3")
+    assert (folder / "supernet" / "state.safetensors").read_bytes() == state
+    assert json.loads((folder / "search.json").read_text())["student"]["size_mb"] <= 0.45
+
+
+def test_times_of_a_phone_decide(order, run, refused, flags, tmp_path):
+    folder, whole, _ = order
+    measure = [*flags, "--size_mb=0.5", f"--output_dir={tmp_path}"]
+    run("measure_students", *measure)
+    files, logs = sorted((tmp_path / "costs").glob("*.tflite")), tmp_path / "logs"
+    logs.mkdir()
+    for file in files:
+        units = int(file.stem.split("units")[1].split("_")[0])
+        (logs / f"{file.stem}.txt").write_text(f"Inference (avg): {units * 1000}")
+    phone = f"{tmp_path}/phone"
+    copied = [*flags, "--size_mb=0.5", f"--output_dir={phone}", f"--results={logs}"]
+    run("measure_students", *copied, "--device=A phone")
+    table = f"--cost_table={phone}/costs/costs.tsv"
+    run("find_student", *whole, table, "--latency_ms=40", "--candidates=3")
+    found = json.loads((folder / "search.json").read_text())["student"]
+    assert found["student"]["intermediate_dim"] == 32
+    np.testing.assert_allclose(found["latency_ms"], 32, rtol=1e-3)
+    line = refused("find_student", *whole, table, "--latency_ms=1")
+    assert "nearest" in line and "32 units" in line
+    line = refused("find_student", *whole, table, "--latency_ms=40", "--quantization=float32")
+    assert "quantization" in line
+
+
+def test_flags_without_effect_are_refused(flags, refused, tmp_path):
+    flags = [*flags, f"--output_dir={tmp_path / 'x'}"]
+    assert "budget" in refused("find_student", *flags)
+    assert "strategy" in refused("find_student", *flags, "--size_mb=1", "--strategy=mirrored")
