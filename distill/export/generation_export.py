@@ -23,7 +23,7 @@ from distill.export.options import DecoderExport
 from distill.runtime.associated_files import TARGET_TOKENIZER_FILE
 from distill.runtime.cached_decoder import DECODE, ENCODE, PREFILL
 from tfnlp.generation import CausalDecoder, EncoderDecoderCache, Translator
-from tfnlp.generation.batched_search import find_end_token
+from tfnlp.generation.batched_search import find_end_tokens
 from tfnlp.generation.key_value_cache import Cached
 from tfnlp.models import check_vocabulary, config_of
 from tfnlp.objectives.batches.special_token_template import SpecialTokenTemplate
@@ -68,7 +68,7 @@ def export_generator(model, path, tokenizer, options=None):
     decoder = CausalDecoder(model)
     _check_model(model, options.quantization)
     check_vocabulary(tokenizer, model)
-    end = find_end_token(tokenizer, options.end_token)
+    ends = find_end_tokens(tokenizer, options.end_token)
     max_length = options.max_length or min(decoder.max_length, MAX_LENGTH)
     check_range(3, decoder.max_length or max_length, max_length=max_length)
     max_new_tokens = options.max_new_tokens
@@ -80,7 +80,7 @@ def export_generator(model, path, tokenizer, options=None):
     endpoints = generator_signatures(decoder, max_length, lengths, options.beams, max_new_tokens)
     settings = tokenizer.settings() | {"model_max_length": max_length, "kind": GENERATOR.name}
     settings["generation"] = {
-        "end_token_id": end,
+        "end_token_id": ends[0] if len(ends) == 1 else ends,
         "max_new_tokens": max_new_tokens,
         "framed": _frame_sizes(tokenizer),
     }
@@ -125,8 +125,8 @@ def export_translator(model, path, tokenizer, target_tokenizer=None, options=Non
     settings = {"model_max_length": max(lengths), "kind": TRANSLATOR.name}
     settings["generation"] = {
         "start_token_id": decoder.start_token_id,
-        "end_token_id": translator.end,
-        "pad_token_id": translator.pad,
+        "end_token_id": translator.settings.ends[0],
+        "pad_token_id": translator.settings.pad,
         "source_end_token_id": translator.source_end,
         "max_new_tokens": max_new_tokens,
         "framed": _frame_sizes(tokenizer),
