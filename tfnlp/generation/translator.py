@@ -28,6 +28,7 @@ class Translator(Searcher):
         max_new_tokens: the most tokens that are written, the end token counted; 128 where None, or
             as many as the model has positions.
         batch_size: sources in a batch.
+        stop_strings: as in `Generator`.
 
     Raises:
         InputError: for a model of another family or head, a tokenizer that is not the model's or
@@ -43,6 +44,7 @@ class Translator(Searcher):
         constraints=None,
         max_new_tokens=None,
         batch_size=16,
+        stop_strings=(),
     ):
         decoder, config = decoder_of(model, translates=True), config_of(model)
         target_tokenizer, self.source_end = with_target(
@@ -65,7 +67,8 @@ class Translator(Searcher):
         self.tokenizer, self.target_tokenizer = tokenizer, target_tokenizer
         end, pad = config.end_token_id, config.pad_token_id
         constraints = translation_constraints(constraints, end, pad)
-        settings = SearchSettings(search or Beam(), constraints, max_new_tokens, (end,), pad)
+        search = search or Beam()
+        settings = SearchSettings(search, constraints, max_new_tokens, (end,), pad, stop_strings)
         super().__init__(decoder, settings, batch_size)
 
     def __call__(self, sources, too_long="error", on_token=None):
