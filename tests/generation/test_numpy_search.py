@@ -68,7 +68,7 @@ def test_texts_with_constraints_and_several_ends_are_those_of_tensorflow(strateg
         renormalize=isinstance(strategy, Beam),
     )
     options = {"steps": 9, "ends": ends}
-    for seed in range(30):
+    for seed in range(12):
         logits = 2 * np.random.default_rng(seed).normal(size=(10, 10)).astype("float32")
         search = TextSearch(Table(logits), settings(strategy, constraints, **options))
         texts = search(lambda: logits[1], [1], str, number=seed)  # noqa: B023
@@ -80,7 +80,7 @@ def test_texts_with_constraints_and_several_ends_are_those_of_tensorflow(strateg
             assert [*text.token_ids] == expected[: length - (expected[-1] in ends)]
             assert text.score is None or abs(text.score - score) < 1e-5
             lengths.add(length)
-    assert len(lengths) > 4 and 9 in lengths
+    assert len(lengths) > 3 and 9 in lengths
 
 
 def test_constraints_that_leave_nothing_and_other_bad_input():

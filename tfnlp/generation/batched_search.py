@@ -48,13 +48,16 @@ class Searcher(abc.ABC):
     def _text_of(self, row, ids):
         """Return the text of the ids that follow a row."""
 
+    @functools.cached_property  # keeps what is compiled
+    def _stepwise(self):
+        return StepwiseDecoder(self.decoder, self.settings.steps)
+
     def _each_streamed(self, rows, on_token):
         """Yield what `_each` does, in the order of the rows, and call `on_token` on the way."""
-        stepwise = StepwiseDecoder(self.decoder, self.settings.steps)
-        write, start_token = TextSearch(stepwise, self.settings), self.decoder.start_token_id
+        write, start_token = TextSearch(self._stepwise, self.settings), self.decoder.start_token_id
         for number, ids in enumerate(rows):
             if len(ids):
-                start = functools.partial(stepwise.start, *self._padded([ids]))
+                start = functools.partial(self._stepwise.start, *self._padded([ids]))
                 first = list(ids) if start_token is None else [start_token]
                 text_of = functools.partial(self._text_of, ids)
                 yield number, write(start, first, text_of, number, on_token)

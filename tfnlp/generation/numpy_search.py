@@ -57,7 +57,7 @@ class TextSearch:
             texts = beam_search(self.decoder, start(), settings, rules)
         else:
             texts = list(self._each_copy(start, rules, number, stream))
-        if not all(ids for ids, _ in texts or [([], None)]):
+        if not texts or not all(ids for ids, _ in texts):
             raise no_output(number)
         return [generated(ids, score, settings, text_of) for ids, score in texts]
 

@@ -148,6 +148,25 @@ def test_tokens_in_8_bits_over_one_set_of_weights(pair, bpe, tmp_path):
     assert shapes == {(1, 1), (1,), (1, 2, places, 8)}
 
 
+def test_caches_in_8_bits_hardly_change_the_scores(pair, bpe, tmp_path):
+    (model, whole, _), path = pair, tmp_path / "model.tflite"
+    options = OPTIONS | {"fixed_lengths": [8, 4], "cache_type": "int8"}
+    export_generator(model, path, bpe, DecoderExport("float32", **options))
+    decoders = CachedDecoder(whole), CachedDecoder(path)
+    for row in [e.token_ids[:MAX_LENGTH] for e in bpe.encode(TEXTS[:20])]:
+        scores = []
+        for decoder in decoders:
+            first = [decoder.start(row[:12]), *(decoder.step([i], [0])[0] for i in row[12:])]
+            beams = decoder.step(list(row[:BEAMS]), [0] * BEAMS)
+            scores.append(np.stack([*first, *beams]))
+        assert np.abs(scores[0] - scores[1]).mean() < 0.03 * np.abs(scores[0]).mean()
+    details = decoders[1]._model.get_input_tensor_details("decode")
+    shapes = {name: tuple(detail["shape"]) for name, detail in details.items()}
+    places = MAX_LENGTH + (BEAMS - 1) * STEPS
+    assert shapes["keys_0"] == (1, 2, places, 8) and shapes["values_1"] == (1, 2, 8, places)
+    assert shapes["keys_scales_1"] == shapes["values_scales_0"] == (1, 2, 1, places)
+
+
 def test_the_document_names_what_is_in_a_file(pair):
     text = (pathlib.Path(__file__).parents[3] / "docs" / "mobile.md").read_text("utf-8")
     section = text[text.index("## Models that write") :]
