@@ -25,7 +25,7 @@ def forced(model, tokenizer, texts):
 
 def measured(file, examples):
     """Return the share of a file's most probable tokens that are Keras', and ms to the first."""
-    same, times, longest = [], [], file.max_new_tokens
+    same, times, longest = [], [], file.settings.steps
     for source, read, best in examples:
         read, best = read[:longest], best[:longest]  # the file's caches end there
         began = time.perf_counter()

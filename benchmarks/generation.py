@@ -100,8 +100,8 @@ def tfnlp_step(model, prompts, beams):
     rows = prompts.tolist()
 
     def step():
-        for _, [(ids, *_)] in generator.continue_ids(rows):
-            assert len(ids) == NEW
+        for (text,) in generator.continue_ids(rows):
+            assert len(text.token_ids) == NEW
 
     return step
 

@@ -61,7 +61,7 @@ def main():
             f"{first_ms:.2f} ms, {same:.2%} of the tokens are those of Keras"
         )
     keras = generation.Translator(
-        model, tokenizer, search=files[0].search, max_new_tokens=files[0].max_new_tokens
+        model, tokenizer, search=files[0].settings.strategy, max_new_tokens=files[0].settings.steps
     )
     figures["keras"] = score_translations(keras, texts, folder / "keras.tsv")
     print(f"Keras: BLEU {figures['keras']['bleu']:.2f}")

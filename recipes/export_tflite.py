@@ -23,7 +23,7 @@ import pathlib
 from absl import flags, logging
 
 from distill import export, runtime
-from recipes.flags import data_flags, dataclass_flags, model_flags
+from recipes.flags import data_flags, dataclass_flags, generation_flags, model_flags
 from recipes.shell import entry_point
 from recipes.shell.command_line import (
     group,
@@ -71,7 +71,7 @@ define_sample_flags(
 
 # Flags that only some models have, by their head.
 WRITERS = ("causal_lm", "sequence_to_sequence")
-OF_WRITERS = ("beams", "max_new_tokens", "end_token")
+OF_WRITERS = ("beams", "max_new_tokens", "cache_type", "end_token")
 with group("Check"):
     define_sample_flags(
         "check",
@@ -89,7 +89,8 @@ with group("Check"):
         "LiteRT's outputs and the answers go to OUTPUT_DIR/golden.json.",
     )
 with group("Generation"):
-    dataclass_flags.define(export.DecoderExport, *OF_WRITERS)
+    dataclass_flags.define(export.DecoderExport, "beams", "max_new_tokens", "cache_type")
+    generation_flags.define_end_token_flag()
 with group("Metadata"):
     dataclass_flags.define(export.Export, "name")
     flags.DEFINE_list("labels", None, "Names of the model's labels, in the order of their ids.")

@@ -4,20 +4,20 @@
     python -m recipes.generate --model_dir=gpt2 --text="The film begins" --search=beam --beams=4 \\
         --no_repeat_ngram_size=3
     python -m recipes.generate --model_dir=runs/lm/best --input=prompts.txt --search=sample \\
-        --temperature=0.8 --top_p=0.9 --continuations=3 --output=runs/written.jsonl
+        --temperature=0.8 --top_p=0.9 --continuations=3 --stop='\\n' --output=runs/written.jsonl
 
 The model is a GPT, a GPT-2, a Transformer-XL, an XLNet or a recurrent network with a language
 model's head. It prints each prompt with its continuation, or writes them to --output: a .tsv with
 the columns prompt, text, ended and score, or a .jsonl with token ids too. `ended` is whether the
-model ended the text; the score is that of beam search. The same --seed gives the same texts. The
-first batch of a length takes some seconds longer, because the search is compiled.
+text ended before the most tokens; the score is that of beam search. The same --seed gives the same
+texts. The first batch of a length takes some seconds longer, because the search is compiled.
 """
 
 from absl import flags, logging
 
 from recipes.flags import dataclass_flags, generation_flags, model_flags
 from recipes.shell import entry_point
-from recipes.shell.command_line import check_output, require_one
+from recipes.shell.command_line import check_output, require_one, unescaped
 from tfnlp import checkpoints, generation, text
 from tfnlp.generation.generation_settings import Writing
 
@@ -29,7 +29,11 @@ flags.DEFINE_string(
 )
 flags.DEFINE_string("text_column", "sentence", "Column of the prompt.")
 flags.DEFINE_string("output", None, "File to write, .tsv or .jsonl; printed if not given.")
-dataclass_flags.define(Writing)
+dataclass_flags.define(Writing, "max_new_tokens", "batch_size")
+generation_flags.define_end_token_flag()
+flags.DEFINE_multi_string(
+    "stop", [], "String that ends a text, which is cut before it; \\n is a line break."
+)
 flags.DEFINE_integer(
     "continuations", 1, "Continuations of each prompt, with --search=beam or sample.", 1
 )
@@ -66,7 +70,7 @@ def main():
     # Load the stored head: another one would start from random weights.
     model = checkpoints.load_model(FLAGS.model_dir, checkpoints.read_head(FLAGS.model_dir))
     search = generation_flags.search_of_flags("continuations")
-    writing = dataclass_flags.read(Writing)
+    writing = dataclass_flags.read(Writing, stop_strings=tuple(map(unescaped, FLAGS.stop)))
     generator = generation.Generator(model, tokenizer, search, constraints, **vars(writing))
     texts = generator(prompts)
     if FLAGS.output:

@@ -25,7 +25,7 @@ from absl import flags, logging
 import tfnlp
 from recipes.flags import dataclass_flags, model_flags, training_flags
 from recipes.shell import entry_point
-from recipes.shell.command_line import group, refuse_beside, refuse_without
+from recipes.shell.command_line import group, refuse_beside, refuse_without, unescaped
 from tfnlp import checkpoints, generation, tasks, training
 from tfnlp.generation.generation_settings import Beam, Greedy, Shots, Writing
 
@@ -82,7 +82,7 @@ def check_flags():
 
 def main():
     check_flags()
-    pattern = (_unescaped(FLAGS[name].value) for name in ("template", "separator", "instruction"))
+    pattern = (unescaped(FLAGS[name].value) for name in ("template", "separator", "instruction"))
     template, shots = generation.Template(*pattern), dataclass_flags.read(Shots)
     path = os.path.join(FLAGS.output_dir, "prompted.json")
     columns = {"text_column": FLAGS.text_column, "label_column": FLAGS.label_column}
@@ -115,7 +115,7 @@ def main():
     if FLAGS.complete:
         search = dataclass_flags.read(Beam if FLAGS.beams > 1 else Greedy)
         generator = generation.Generator(model, tokenizer, search, **vars(writing))
-        run.complete(generator, _unescaped(FLAGS.stop))
+        run.complete(generator, unescaped(FLAGS.stop))
     else:
         sizes = writing.batch_size, writing.end_token
         scorer = generation.LikelihoodScorer(model, tokenizer, *sizes)
@@ -127,11 +127,6 @@ def _labels(examples, words):
     """Return each example's label as written in prompts."""
     names = (examples.label_names[label] for label in examples.labels)
     return [words.get(name, name) for name in names]
-
-
-def _unescaped(text):
-    """Replace \\n and \\t of a shell argument by line breaks and tabs."""
-    return text.replace("\\n", "\n").replace("\\t", "\t")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,9 @@ All decoders here generate token by token, with caches as inputs and outputs of 
   texts, into the places from `place` on. `seen` (1, 4, places) is 1 where a text may attend, its
   own place included.
 
-Both take and return `keys_0`, `values_0` ... of each block, (1, N, places, H) float32.
+Both take and return `keys_0`, `values_0` ... of each block, (1, N, places, H) float32. With
+`cache_type="int8"` these are int8, of values (1, N, H, places), beside `keys_scales_0`,
+`values_scales_0` ..., (1, N, 1, places) float32.
 """
 
 import pathlib
@@ -22,8 +24,9 @@ from distill.export.metadata import complete_file, tokenizer_files
 from distill.export.options import DecoderExport
 from distill.runtime.associated_files import TARGET_TOKENIZER_FILE
 from distill.runtime.cached_decoder import DECODE, ENCODE, PREFILL
+from tfnlp.functional.int8_cache import Int8Cache
 from tfnlp.generation import CausalDecoder, EncoderDecoderCache, Translator
-from tfnlp.generation.batched_search import find_end_token
+from tfnlp.generation.batched_search import find_end_tokens
 from tfnlp.generation.key_value_cache import Cached
 from tfnlp.models import check_vocabulary, config_of
 from tfnlp.objectives.batches.special_token_template import SpecialTokenTemplate
@@ -39,6 +42,8 @@ DESCRIPTIONS = {
     "ids": "Token ids.",
     "place": "The place of the first id in the caches.",
     "logits": "The logits of the next token.",
+    "keys_scales": "Factors of the keys of a block, which are integers; given back likewise.",
+    "values_scales": "Factors of the values of a block, likewise.",
     "keys": "The keys of a block; give the output back as the next call's input.",
     "values": "The values of a block, likewise.",
     "source": "The encoded source that decoding attends to.",
@@ -68,7 +73,7 @@ def export_generator(model, path, tokenizer, options=None):
     decoder = CausalDecoder(model)
     _check_model(model, options.quantization)
     check_vocabulary(tokenizer, model)
-    end = find_end_token(tokenizer, options.end_token)
+    ends = find_end_tokens(tokenizer, options.end_token)
     max_length = options.max_length or min(decoder.max_length, MAX_LENGTH)
     check_range(3, decoder.max_length or max_length, max_length=max_length)
     max_new_tokens = options.max_new_tokens
@@ -77,10 +82,12 @@ def export_generator(model, path, tokenizer, options=None):
     check_range(1, max_length, max_new_tokens=max_new_tokens)
     check_range(1, decoder.vocabulary_size // 2, beams=options.beams)
     lengths = _lengths(options.fixed_lengths, max_length)
-    endpoints = generator_signatures(decoder, max_length, lengths, options.beams, max_new_tokens)
+    sizes = {"beams": options.beams, "max_new_tokens": max_new_tokens}
+    sizes["cache_type"] = options.cache_type
+    endpoints = generator_signatures(decoder, max_length, lengths, **sizes)
     settings = tokenizer.settings() | {"model_max_length": max_length, "kind": GENERATOR.name}
     settings["generation"] = {
-        "end_token_id": end,
+        "end_token_id": ends[0] if len(ends) == 1 else ends,
         "max_new_tokens": max_new_tokens,
         "framed": _frame_sizes(tokenizer),
     }
@@ -121,12 +128,14 @@ def export_translator(model, path, tokenizer, target_tokenizer=None, options=Non
     lengths = options.fixed_lengths or LENGTHS
     lengths = _lengths(options.fixed_lengths, decoder.max_length or max(lengths))
     check_range(1, decoder.vocabulary_size // 2, beams=options.beams)
-    endpoints = translator_signatures(decoder, lengths, options.beams, max_new_tokens)
+    sizes = {"beams": options.beams, "max_new_tokens": max_new_tokens}
+    sizes["cache_type"] = options.cache_type
+    endpoints = translator_signatures(decoder, lengths, **sizes)
     settings = {"model_max_length": max(lengths), "kind": TRANSLATOR.name}
     settings["generation"] = {
         "start_token_id": decoder.start_token_id,
-        "end_token_id": translator.end,
-        "pad_token_id": translator.pad,
+        "end_token_id": translator.settings.ends[0],
+        "pad_token_id": translator.settings.pad,
         "source_end_token_id": translator.source_end,
         "max_new_tokens": max_new_tokens,
         "framed": _frame_sizes(tokenizer),
@@ -143,28 +152,31 @@ def export_translator(model, path, tokenizer, target_tokenizer=None, options=Non
     _write(path, model, endpoints, options, description=description, **associated)
 
 
-def generator_signatures(decoder, max_length, lengths, beams, max_new_tokens):
+def generator_signatures(
+    decoder, max_length, lengths, beams, max_new_tokens, cache_type="float32"
+):
     """Return the signatures of a causal LM.
 
     Beside those above, "prefill_32", for each length, reads `ids` (1, 32) into the caches.
 
     Args:
         decoder: a `CausalDecoder`.
-        max_length, beams, max_new_tokens: as in `DecoderExport`.
+        max_length, beams, max_new_tokens, cache_type: as in `DecoderExport`.
         lengths: of the prompt chunks to read at once.
 
     Returns:
         {name: (function, list of specs)}.
     """
     places = max_length + (beams - 1) * max_new_tokens
-    endpoints = _decode_signatures(decoder, places, beams)
+    caches = _cache_specs(decoder, places, cache_type)
+    endpoints = _decode_signatures(decoder, caches, beams)
     for length in lengths:
-        prefill = _consecutive(decoder, places, length, gives_logits=False)
+        prefill = _consecutive(decoder, caches, length, gives_logits=False)
         endpoints[f"{PREFILL}_{length}"] = prefill
     return endpoints
 
 
-def translator_signatures(decoder, lengths, beams, max_new_tokens):
+def translator_signatures(decoder, lengths, beams, max_new_tokens, cache_type="float32"):
     """Return the signatures of an encoder-decoder.
 
     Beside those above, "encode_32", for each length, reads a source, `ids` and `mask` (1, 32). It
@@ -174,15 +186,16 @@ def translator_signatures(decoder, lengths, beams, max_new_tokens):
     Args:
         decoder: an `EncoderDecoderCache`.
         lengths: of sources.
-        beams, max_new_tokens: as in `DecoderExport`.
+        beams, max_new_tokens, cache_type: as in `DecoderExport`.
 
     Returns:
         {name: (function, list of specs)}.
     """
     longest = max(lengths)
-    source = _cache_specs(decoder, "cross_attention", longest, "source_")
+    source = _specs(decoder, "cross_attention", longest, "source_")
     source.append(tf.TensorSpec((1, longest), "int32", name="source_mask"))
-    endpoints = _decode_signatures(decoder, beams * max_new_tokens, beams, source)
+    caches = _cache_specs(decoder, beams * max_new_tokens, cache_type)
+    endpoints = _decode_signatures(decoder, caches, beams, source)
 
     def encode(ids, mask):
         pairs = decoder.encode(ids, mask)
@@ -198,56 +211,73 @@ def translator_signatures(decoder, lengths, beams, max_new_tokens):
     return endpoints
 
 
-def _decode_signatures(decoder, places, beams, source=()):
-    endpoints = {DECODE: _consecutive(decoder, places, 1, source)}
+def _decode_signatures(decoder, caches, beams, source=()):
+    endpoints = {DECODE: _consecutive(decoder, caches, 1, source)}
     if beams == 1:
         return endpoints
-    read, tensors = _reader(decoder, places, source)
+    read, tensors = _reader(decoder, caches, source)
 
     def run(ids, place, position, seen, *tensors):
         return read(ids, tf.broadcast_to(position[None], (1, beams)), place, seen > 0, tensors)
 
-    seen = tf.TensorSpec((1, beams, places), "int32", name="seen")
+    seen = tf.TensorSpec((1, beams, _places(caches)), "int32", name="seen")
     inputs = [_ids(beams), _number("place"), _number("position"), seen]
     endpoints[f"{DECODE}_{beams}"] = run, [*inputs, *tensors]
     return endpoints
 
 
-def _consecutive(decoder, places, length, source=(), gives_logits=True):
+def _consecutive(decoder, caches, length, source=(), gives_logits=True):
     """Return a signature that reads `length` consecutive tokens of one text."""
-    read, tensors = _reader(decoder, places, source, gives_logits)
+    read, tensors = _reader(decoder, caches, source, gives_logits)
 
     def run(ids, place, *tensors):
         positions = place + tf.range(length)
-        seen = tf.range(places)[None, None] <= positions[None, :, None]
+        seen = tf.range(_places(caches))[None, None] <= positions[None, :, None]
         return read(ids, positions[None], place, seen, tensors)
 
     return run, [_ids(length), _number("place"), *tensors]
 
 
-def _reader(decoder, places, source, gives_logits=True):
+def _reader(decoder, caches, source, gives_logits=True):
     """Return a function that reads ids into the caches, and the specs of its `tensors`.
 
     The function takes ids and positions (1, T), the place of the first id (1,), where ids may
     attend (1, T, places), and the tensors: the caches, then the source.
     """
-    caches = _cache_specs(decoder, "attention", places)
 
     def read(ids, positions, place, seen, tensors):
         tensors, encoded = tensors[: len(caches)], tensors[len(caches) :]
         if encoded:
             *projected, mask = encoded
             encoded = tuple(zip(projected[0::2], projected[1::2], strict=True)), mask
+        if any(_is_scales(spec) for spec in caches):
+            tensors = tuple(map(Int8Cache, tensors[0::2], tensors[1::2]))
         state = Cached(tensors[0::2], tensors[1::2], None, None, encoded)
         x, state = decoder._read(ids, positions, seen, state, place[0])
-        tensors = [x for pair in zip(state.keys, state.values, strict=True) for x in pair]
-        outputs = {spec.name: x for spec, x in zip(caches, tensors, strict=True)}
-        return outputs | ({"logits": decoder._logits(x)} if gives_logits else {})
+        pairs = zip(state.keys, state.values, strict=True)
+        outputs = zip([spec.name for spec in caches], tf.nest.flatten(list(pairs)), strict=True)
+        return dict(outputs) | ({"logits": decoder._logits(x)} if gives_logits else {})
 
     return read, [*caches, *source]
 
 
-def _cache_specs(decoder, attention, places, prefix=""):
+def _cache_specs(decoder, places, cache_type):
+    """Return the specs of each block's cached keys and values, of `int8` with their scales."""
+    specs = _specs(decoder, "attention", places)
+    if cache_type == "float32":
+        return specs
+    rounded = []
+    for spec in specs:
+        name, _, number = spec.name.partition("_")
+        _, heads, _, size = spec.shape
+        shape = (1, heads, size, places) if name == "values" else spec.shape
+        rounded.append(tf.TensorSpec(shape, "int8", name=spec.name))
+        shape = 1, heads, 1, places
+        rounded.append(tf.TensorSpec(shape, "float32", name=f"{name}_scales_{number}"))
+    return rounded
+
+
+def _specs(decoder, attention, places, prefix=""):
     """Return the specs of each block's keys and values, for the attention of this name."""
     specs = []
     for i, block in enumerate(decoder._blocks):
@@ -256,6 +286,15 @@ def _cache_specs(decoder, attention, places, prefix=""):
             shape = (1, layer.num_heads, places, size)
             specs.append(tf.TensorSpec(shape, "float32", name=f"{prefix}{name}_{i}"))
     return specs
+
+
+def _places(caches):
+    """Return the number of places of caches, whose first are keys."""
+    return caches[0].shape[2]
+
+
+def _is_scales(spec):
+    return "_scales_" in spec.name
 
 
 def _ids(length):

@@ -105,6 +105,11 @@ class DecoderExport(FileOptions):
     name: str = "language model"
     beams: int = setting(4, "Beams of the search; 1: greedy search only.", low=1)
     max_new_tokens: int | None = setting(None, "Most new tokens; 64 or fewer if not given.", low=1)
-    end_token: str | None = setting(
+    cache_type: str = setting(
+        "float32",
+        "Numbers of cached keys and values: float32, or int8 with a scale per head and position.",
+        choices=("float32", "int8"),
+    )
+    end_token: str | tuple | None = setting(
         None, "Token that ends a text; the separator of documents if not given."
     )

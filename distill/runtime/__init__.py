@@ -6,12 +6,12 @@ This package ships with the parts of tfnlp that it imports, `tfnlp.pipelines.pip
 """
 
 from tfnlp.generation.continuations import Generated
-from tfnlp.generation.generation_settings import Beam, Greedy
+from tfnlp.generation.generation_settings import Beam, Constraints, Greedy, Sample
 from tfnlp.pipelines.pipeline import Choice, Classification, Labels
 from tfnlp.text.decoding.answers import Answer
 from tfnlp.text.decoding.tags import Entity
 from tfnlp.utils.public_names import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)
-__all__ += ["Answer", "Beam", "Choice", "Classification", "Entity", "Generated", "Greedy"]
-__all__ += ["Labels"]
+__all__ += ["Answer", "Beam", "Choice", "Classification", "Constraints", "Entity", "Generated"]
+__all__ += ["Greedy", "Labels", "Sample"]

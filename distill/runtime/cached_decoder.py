@@ -46,6 +46,7 @@ class CachedDecoder:
                 self._outputs[key] = self._buffers(key, names["outputs"], "output", caches)
             self.places = self._model.get_input_tensor_details(DECODE)["keys_0"]["shape"][2]
         self.beams = max(self.lengths(DECODE), default=1)
+        self.vocabulary_size = self._logits[DECODE][-1]
 
     def _buffers(self, key, names, side, caches):
         """Create {name: buffer} of a signature's inputs or outputs; caches are shared by all."""

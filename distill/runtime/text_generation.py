@@ -1,8 +1,7 @@
 """Runners of exported generation files with LiteRT alone: text in, text out."""
 
+import functools
 import threading
-
-import numpy as np
 
 from distill.runtime.associated_files import (
     TARGET_TOKENIZER_FILE,
@@ -12,14 +11,14 @@ from distill.runtime.associated_files import (
 )
 from distill.runtime.cached_decoder import CachedDecoder
 from distill.runtime.litert_backend import read_tokenizer
-from distill.runtime.numpy_search import beam_search, greedy
 from tfnlp.generation.continuations import (
-    Generated,
     blank_texts,
     check_prompts,
     continuation,
+    translation_constraints,
 )
-from tfnlp.generation.generation_settings import Beam, Greedy
+from tfnlp.generation.generation_settings import Beam, Constraints, Greedy, SearchSettings
+from tfnlp.generation.numpy_search import TextSearch
 from tfnlp.tasks.kinds import GENERATOR, TRANSLATOR
 from tfnlp.text.reading.text_arguments import as_texts
 from tfnlp.text.tokenizers.special_tokens import unframed_ids
@@ -31,42 +30,58 @@ class _GenerationFile:
     """Exported generation file, with its tokenizer and a search."""
 
     kind = None
-    forces_end = False  # whether the end token is forced at the maximum length
 
-    def __init__(self, path, search=None, max_new_tokens=None, num_threads=1):
+    def __init__(
+        self,
+        path,
+        search=None,
+        max_new_tokens=None,
+        num_threads=1,
+        constraints=None,
+        stop_strings=(),
+    ):
         check_at_least(1, num_threads=num_threads)
         settings, files = read_files(path)
         check_kind(path, settings, self.kind)
         self.path = path
         self.max_length = settings["model_max_length"]
-        self.settings = settings["generation"]
+        self._generation = settings["generation"]
         self.tokenizer = read_tokenizer(path, settings, files)
-        self.end = self.settings["end_token_id"]
         target = files.get(TARGET_TOKENIZER_FILE)
         self.target_tokenizer = getattr(self.tokenizer, "target", self.tokenizer)
         if target is not None:
             self.target_tokenizer = read_tokenizer(path, settings, {TOKENIZER_FILE: target})
         self.decoder = CachedDecoder(path, num_threads)
-        self.search = self._default_search() if search is None else search
-        self.max_new_tokens = self._new_tokens(max_new_tokens)
+        search = self._default_search() if search is None else search
+        ends = self._generation["end_token_id"]  # one id, or several
+        ends = tuple(ends) if isinstance(ends, list) else (ends,)
+        pad = self._generation.get("pad_token_id", ends[0])
+        constraints = self._constraints(constraints, ends[0], pad)
+        steps = self._new_tokens(search, max_new_tokens)
+        self.settings = SearchSettings(search, constraints, steps, ends, pad, stop_strings)
+        self.settings.check(self.decoder.vocabulary_size)
+        self._write = TextSearch(self.decoder, self.settings)
         self._lock = threading.Lock()
 
     def _default_search(self):
         return Greedy()
 
-    def _new_tokens(self, max_new_tokens):
+    def _constraints(self, constraints, end, pad):
+        return Constraints() if constraints is None else constraints
+
+    def _new_tokens(self, search, max_new_tokens):
         """Return the most tokens to generate.
 
         Raises:
             InputError: if the file was exported for fewer, or for another search.
         """
-        beams = 1 if isinstance(self.search, Greedy) else getattr(self.search, "beams", None)
+        beams = search.beams if isinstance(search, Beam) else 1
         if beams not in (1, self.decoder.beams):
             raise InputError(
-                f"search={self.search!r} is not what {self.path} was exported for; give Greedy() "
-                f"or a Beam with beams={self.decoder.beams}, or export it again."
+                f"search={search!r} is not what {self.path} was exported for; give Greedy(), a "
+                f"Sample or a Beam with beams={self.decoder.beams}, or export it again."
             )
-        longest = self.settings["max_new_tokens"]
+        longest = self._generation["max_new_tokens"]
         max_new_tokens = longest if max_new_tokens is None else max_new_tokens
         check_at_least(1, max_new_tokens=max_new_tokens)
         if beams == 1 and self.kind == GENERATOR:
@@ -78,23 +93,6 @@ class _GenerationFile:
             )
         return max_new_tokens
 
-    def _search(self, logits, rules=None):
-        """Return a list of (ids, score), the best first."""
-        steps = self.max_new_tokens
-        if isinstance(self.search, Greedy):
-            return greedy(self.decoder, logits, steps, self.end, rules)
-        return beam_search(self.decoder, logits, self.search, steps, self.end, rules=rules)
-
-    def _generated(self, results, text_of):
-        """Return search results as `Generated`; `text_of(ids)` decodes them."""
-        texts = []
-        for ids, score in results:
-            ends = bool(ids) and ids[-1] == self.end
-            forced = self.forces_end and len(ids) == self.max_new_tokens
-            ids = ids[:-1] if ends else ids
-            texts.append(Generated(text_of(ids), tuple(ids), ends and not forced, score))
-        return texts
-
 
 class TextGenerator(_GenerationFile):
     """Text generation from prompts, with a file of `export_generator`.
@@ -104,23 +102,27 @@ class TextGenerator(_GenerationFile):
 
     Args:
         path: the file.
-        search: a `Greedy`, or a `Beam` with as many beams as the file was exported with; greedy
-            where None.
+        search: a `Greedy`, a `Sample`, or a `Beam` with as many beams as the file was exported
+            with; greedy where None.
         max_new_tokens: the most tokens to generate; the file's where None.
         num_threads: threads of LiteRT.
+        constraints: a `Constraints`; none where None.
+        stop_strings: strings that end a text, which is cut before them.
 
     Raises:
         InputError: if the file is missing, is no .tflite, is damaged, is of another kind, cannot
-            be run, or was not exported for the search.
+            be run, or was not exported for the search, and for settings that contradict each
+            other.
     """
 
     kind = GENERATOR
 
-    def __call__(self, prompts):
+    def __call__(self, prompts, on_token=None):
         """Generate continuations of prompts.
 
         Args:
             prompts: a list of strings; an empty one generates from the beginning of a text.
+            on_token: as in `tfnlp.generation.Generator`.
 
         Returns:
             A list of `Generated` for each prompt, the best first.
@@ -129,33 +131,40 @@ class TextGenerator(_GenerationFile):
             InputError: if a prompt is not a string, or too long for the file.
         """
         prompts = as_texts(prompts, "prompts")
-        rows = unframed_ids(self.tokenizer, prompts, *self.settings["framed"])
-        rows = [ids or [self.end] for ids in rows]
-        check_prompts(rows, self.max_new_tokens, self.max_length)
-        return [self._continue(ids) for ids in rows]
+        rows = unframed_ids(self.tokenizer, prompts, *self._generation["framed"])
+        rows = [ids or [self.settings.ends[0]] for ids in rows]
+        check_prompts(rows, self.settings.steps, self.max_length)
+        return [self._continue(*numbered, on_token) for numbered in enumerate(rows)]
 
-    def _continue(self, prompt):
+    def _continue(self, number, prompt, on_token):
+        start = functools.partial(self.decoder.start, prompt)
+        text_of = functools.partial(continuation, self.tokenizer, prompt)
         with self._lock:
-            results = self._search(self.decoder.start(prompt))
-        return self._generated(results, lambda ids: continuation(self.tokenizer, prompt, ids))
+            return self._write(start, prompt, text_of, number, on_token)
 
 
 class Translator(_GenerationFile):
     """Translation of texts, with a file of `export_translator`.
 
     Its tokens are those of `tfnlp.generation.Translator`. Arguments, threads and errors are as
-    with `TextGenerator`, but that without a `search` it is the file's beam, or greedy for 1, and
-    that `max_new_tokens` include the end token.
+    with `TextGenerator`, but that without a `search` it is the file's beam, or greedy for 1, that
+    `max_new_tokens` include the end token, and that without `constraints` it is forced at last.
     """
 
     kind = TRANSLATOR
-    forces_end = True
 
     def _default_search(self):
         return Beam(self.decoder.beams) if self.decoder.beams > 1 else Greedy()
 
-    def __call__(self, sources):
+    def _constraints(self, constraints, end, pad):
+        return translation_constraints(constraints, end, pad)
+
+    def __call__(self, sources, on_token=None):
         """Translate a list of strings.
+
+        Args:
+            sources: a list of strings.
+            on_token: as in `tfnlp.generation.Generator`.
 
         Returns:
             A list of `Generated` for each source, the best first; a blank source has an empty
@@ -165,8 +174,8 @@ class Translator(_GenerationFile):
             InputError: if a source is not a string, or too long for the file.
         """
         sources = as_texts(sources, "sources")
-        rows = unframed_ids(self.tokenizer, sources, *self.settings["framed"])
-        rows = [[*ids, self.settings["source_end_token_id"]] for ids in rows]
+        rows = unframed_ids(self.tokenizer, sources, *self._generation["framed"])
+        rows = [[*ids, self._generation["source_end_token_id"]] for ids in rows]
         for number, ids in enumerate(rows):
             if len(ids) > self.max_length:
                 raise InputError(
@@ -174,23 +183,14 @@ class Translator(_GenerationFile):
                     f"that {self.path} reads; shorten it, or export it with longer fixed_lengths."
                 )
         return [
-            self._translate(ids) if source.strip() else blank_texts(self.search)
-            for ids, source in zip(rows, sources, strict=True)
+            self._translate(number, ids, on_token)
+            if source.strip()
+            else blank_texts(self.settings.strategy)
+            for number, (ids, source) in enumerate(zip(rows, sources, strict=True))
         ]
 
-    def _translate(self, source):
+    def _translate(self, number, source, on_token):
+        first = self._generation["start_token_id"]
+        start = functools.partial(self.decoder.start_from, source, first)
         with self._lock:
-            logits = self.decoder.start_from(source, self.settings["start_token_id"])
-            results = self._search(logits, self._rules)
-        return self._generated(results, self.target_tokenizer.decode)
-
-    def _rules(self, scores, number):
-        """Mask padding in scores (K, V) of token `number`; force the end token at the last."""
-        scores = scores.copy()
-        pad = self.settings["pad_token_id"]
-        if pad != self.end:
-            scores[:, pad] = -np.inf
-        if number == self.max_new_tokens - 1:
-            scores[:] = -np.inf
-            scores[:, self.end] = 0
-        return scores
+            return self._write(start, [first], self.target_tokenizer.decode, number, on_token)

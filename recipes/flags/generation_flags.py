@@ -5,8 +5,9 @@ from absl import flags
 from recipes.flags import dataclass_flags
 from recipes.shell.command_line import group, no_effect
 from tfnlp import generation
-from tfnlp.generation.generation_settings import Beam, Constraints, Greedy, Sample
+from tfnlp.generation.generation_settings import Beam, Constraints, Greedy, Sample, Writing
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import metadata_of
 
 FLAGS = flags.FLAGS
 
@@ -33,7 +34,7 @@ def define_search_flags(search):
         "End of a beam search: once the best open text, ended now, would not be kept; once "
         "--beams texts have ended; or once no open text could be kept at any length.",
     )
-    dataclass_flags.define(Sample, "temperature", "top_k", "top_p", "seed")
+    dataclass_flags.define(Sample, "temperature", "top_k", "top_p", "min_p", "seed")
 
 
 @group("Constraints")
@@ -44,6 +45,11 @@ def define_constraint_flags():
     flags.DEFINE_multi_string("forbid", [], "A word or phrase that may not be generated.")
     flags.DEFINE_string("forced_first", None, "First token of each text.")
     flags.DEFINE_string("forced_last", None, "Last token of texts that reach --max_new_tokens.")
+
+
+def define_end_token_flag():
+    """Define --end_token, which may be given several times."""
+    flags.DEFINE_multi_string("end_token", None, metadata_of(Writing, "end_token")["help"])
 
 
 def search_of_flags(count):

@@ -154,6 +154,11 @@ def read_numbers(name, kind=int):
         raise InputError(f"{name}={shown} must be {numbers} with commas between.") from None
 
 
+def unescaped(text):
+    """Replace \\n and \\t of a shell argument by line breaks and tabs."""
+    return text.replace("\\n", "\n").replace("\\t", "\t")
+
+
 def check_output(name, *endings):
     """Raise an InputError unless a flag's file could be written and has one of the endings."""
     path = FLAGS[name].value

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from tfnlp.generation import Beam, Constraints, Greedy, Sample
 from tfnlp.generation.constraints import Rules
-from tfnlp.generation.search_algorithms import SearchSettings
+from tfnlp.generation.generation_settings import SearchSettings
 from tfnlp.utils.errors import InputError
 
 # Two prompts, the first padded by two, and two texts of each with three of four tokens written.
@@ -16,7 +16,7 @@ END = 8
 
 def scores_by(constraints, number=3, tokens=TOKENS):
     scores = np.tile(np.linspace(-1, 1.25, 10, dtype="float32"), (2, 2, 1))
-    settings = SearchSettings(Greedy(), constraints, steps=4, end=END, pad=0)
+    settings = SearchSettings(Greedy(), constraints, steps=4, ends=(END,), pad=0)
     rules = Rules(settings, tf.constant(PROMPT), tf.constant(MASK), beams=2)
     return scores, rules(tf.constant(scores), tf.constant(tokens), number).numpy()
 

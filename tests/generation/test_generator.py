@@ -40,10 +40,12 @@ def test_texts_come_in_the_order_of_prompts_whatever_the_batch(model, tokenizer)
     found = generator(PROMPTS)
     assert generator._run.experimental_get_tracing_count() == 2  # prompts to 16, and to 32 tokens
     for prompt, (one,) in zip(PROMPTS, found, strict=True):
-        ids = [int(i) for i in tokenizer.encode([prompt])[0].token_ids] or [generator.end]
+        ids = [int(i) for i in tokenizer.encode([prompt])[0].token_ids] or [
+            *generator.settings.ends
+        ]
         assert one.text == tokenizer.decode([*ids, *one.token_ids])[len(prompt) :]
         assert one.score is None and (one.ended or len(one.token_ids) == 6)
-        for token in one.token_ids + (generator.end,) * one.ended:
+        for token in one.token_ids + generator.settings.ends * one.ended:
             assert np.argmax(logits_after(model, [ids])[0]) == token  # the most probable one
             ids.append(token)
     generator(["the cast", "the film is quite"])
@@ -73,7 +75,7 @@ def test_a_word_is_forbidden_with_a_space_and_without(tokenizer):
 def test_special_tokens_are_not_part_of_a_prompt():
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "b", "c", "d"]
     generator = Generator(gpt2(8), WordPieceTokenizer(words), max_new_tokens=2)
-    assert generator.end == 3
+    assert generator.settings.ends == (3,)
     assert generator._ids(["a b", ""]) == [[4, 5], [3]]
 
 

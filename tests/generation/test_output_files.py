@@ -6,9 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from tfnlp.generation.continuations import Generated
-from tfnlp.generation.generation_settings import Constraints, Greedy
+from tfnlp.generation.generation_settings import Constraints, Greedy, SearchSettings
 from tfnlp.generation.output_files import score_translations, translate_file, write_generated
-from tfnlp.generation.search_algorithms import SearchSettings
 from tfnlp.tasks import ParallelTexts
 
 SOURCES = ["one two", "a\ttab", "three", "four", "five"]
@@ -20,7 +19,7 @@ ROWS = [[5] * len(source) for source in SOURCES]
 class Shouting:
     """Translates into capitals and, second, as it is, the last first; dies before a number."""
 
-    settings = SearchSettings(Greedy(), Constraints(), steps=7, end=0, pad=0)
+    settings = SearchSettings(Greedy(), Constraints(), steps=7, ends=(0,), pad=0)
 
     def __init__(self, dies_at=None):
         self.read, self.dies_at = [], dies_at

@@ -7,7 +7,8 @@ import pytest
 import tensorflow as tf
 
 from tfnlp.generation import Beam, Constraints, Greedy
-from tfnlp.generation.search_algorithms import SearchSettings, search
+from tfnlp.generation.generation_settings import SearchSettings
+from tfnlp.generation.search_algorithms import search
 
 END = 0
 
@@ -27,10 +28,10 @@ class Table:
         return tf.gather(self.logits, token_ids), state
 
 
-def found(logits, how, steps=3, constraints=None, prompt=1, draws=None):
+def found(logits, how, steps=3, constraints=None, prompt=1, draws=None, ends=(END,)):
     prompt = tf.constant([[prompt]])
     draws = tf.zeros((1, steps)) if draws is None else draws
-    settings = SearchSettings(how, constraints or Constraints(), steps, END, END)
+    settings = SearchSettings(how, constraints or Constraints(), steps, ends, END)
     result = search(Table(logits), prompt, tf.ones_like(prompt), draws, settings)
     return [x.numpy()[0] for x in result]
 
@@ -96,7 +97,7 @@ def test_the_texts_of_a_prompt_do_not_depend_on_other_prompts(early_stopping):
     for seed in range(4):
         logits = 2 * np.random.default_rng(seed).normal(size=(8, 8)).astype("float32")
         logits[:, END] += 2
-        settings = SearchSettings(how, Constraints(), 6, END, END)
+        settings = SearchSettings(how, Constraints(), 6, (END,), END)
         draws = tf.zeros((4, 6))
         together = search(Table(logits), prompts, tf.ones_like(prompts), draws, settings)
         for row in range(4):
@@ -111,7 +112,7 @@ def test_after_the_end_there_is_padding_and_the_loop_ends():
     tokens, lengths, _ = found(logits, Greedy(), steps=50)
     assert tokens[0].tolist() == [2, END] + [END] * 48 and lengths.tolist() == [2]
     prompts = tf.constant([[1], [3]])  # the second text goes on
-    settings = SearchSettings(Greedy(), Constraints(), 5, END, END)
+    settings = SearchSettings(Greedy(), Constraints(), 5, (END,), END)
     both = search(Table(logits), prompts, tf.ones_like(prompts), tf.zeros((2, 5)), settings)
     assert both.lengths.numpy().tolist() == [[2], [5]]
     rules = Constraints(forced_first=3, forced_last=1)

@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.grammar_corpus import make_reviews
 from tests.parity.compare import near
 from tests.text.tokenizers.test_marian import english, pair_of_models  # noqa: F401  fixtures
 from tfnlp.checkpoints import load_model, save_model
-from tfnlp.generation import Beam, Constraints, Greedy, Translator, decoder_of
-from tfnlp.generation.search_algorithms import SearchSettings, search
+from tfnlp.generation import Beam, Constraints, Generator, Greedy, Translator, decoder_of
+from tfnlp.generation.generation_settings import SearchSettings
+from tfnlp.generation.search_algorithms import search
 from tfnlp.models import Gpt2Config, GptConfig, TransformerConfig, build_model
-from tfnlp.text import load_tokenizer
+from tfnlp.text import load_tokenizer, train_tokenizer
 from tfnlp.text.tokenizers.marian import MarianTokenizer
 
 torch = pytest.importorskip("torch", reason="parity needs .[parity]")
@@ -78,11 +80,11 @@ def pair(request, tmp_path_factory):
     return Pair(model, auto.from_pretrained(folder).eval(), inputs, pad, own)
 
 
-def ours(pair, how, constraints=None, jit_compile=False):
+def ours(pair, how, constraints=None, jit_compile=False, ends=(END,)):
     constraints = pair.constraints | (constraints or {})
     if pair.constraints:
         constraints["forbidden"] = (*constraints["forbidden"], PAD)
-    settings = SearchSettings(how, Constraints(**constraints), STEPS, END, pair.pad)
+    settings = SearchSettings(how, Constraints(**constraints), STEPS, ends, pair.pad)
     decoder = decoder_of(pair.model)
 
     @tf.function(autograph=False, jit_compile=jit_compile)
@@ -104,7 +106,7 @@ def theirs(pair, num_beams=1, words=(), **how):
             attention_mask=mask,
             max_new_tokens=STEPS,
             pad_token_id=pair.pad,
-            eos_token_id=END,
+            eos_token_id=how.pop("ends", END),
             do_sample=False,
             num_beams=num_beams,
             return_dict_in_generate=True,
@@ -177,6 +179,54 @@ def test_beam_search_of_100_prompts(pair, beam, constraints, settings):
     np.testing.assert_array_equal(tokens.reshape(-1, STEPS), expected)
     near(scores.ravel(), expected_scores, 1e-4)
     assert (lengths < STEPS).sum() > 10  # some have ended before
+
+
+@pytest.mark.parametrize("pair", ["gpt2"], indirect=True)
+def test_several_end_tokens(pair):
+    tokens, lengths, _ = ours(pair, Greedy())
+    ends = END, int(np.bincount(tokens[:, 0, 1][lengths[:, 0] > 2], minlength=V).argmax())
+    assert ends[0] != ends[1]
+    for how, settings in ((Greedy(), {}), (Beam(3), {"num_beams": 3})):
+        rules = {"min_new_tokens": 2}
+        tokens, _, _ = ours(pair, how, rules, ends=ends)
+        expected, _ = theirs(pair, ends=list(ends), **settings, **rules)
+        np.testing.assert_array_equal(tokens[:, 0], expected)
+
+
+def test_stop_strings(tmp_path):
+    """Theirs end a text with the token that ends a stop string, and keep it."""
+    keras.utils.set_random_seed(0)
+    tokenizer, _ = train_tokenizer([text for text, _ in make_reviews(200)], "bpe", 300, "gpt2")
+    sizes = SIZES | {"vocabulary_size": tokenizer.vocabulary_size, "max_length": 64}
+    model = build_model(Gpt2Config(**sizes), "causal_lm")
+    save_model(model, tmp_path, tokenizer=tokenizer)
+    their_tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    reference = transformers.AutoModelForCausalLM.from_pretrained(tmp_path).eval()
+    words = [tokenizer.decode([i]).strip() for i in range(tokenizer.vocabulary_size)]
+    forbidden = [i for i, word in enumerate(words) if not word.isalnum()]  # parts of characters
+    rules = Constraints(min_new_tokens=STEPS, forbidden=tuple(forbidden))
+    options = {"constraints": rules, "max_new_tokens": STEPS}
+    prompts = ["the film is", "결말은", "honestly ,", "a plot"]
+    wholes = [text for (text,) in Generator(model, tokenizer, **options)(prompts)]
+    # The last character of the third token and the first of the fourth.
+    ends = [len(tokenizer.decode(whole.token_ids[:3])) for whole in wholes]
+    stops = [whole.text[end - 1 : end + 1] for whole, end in zip(wholes, ends, strict=True)]
+    texts = Generator(model, tokenizer, stop_strings=stops, **options)(prompts)
+    for prompt, whole, (text,) in zip(prompts, wholes, texts, strict=True):
+        batch = their_tokenizer(prompt, return_tensors="pt")
+        with torch.no_grad():
+            ids = reference.generate(
+                **batch,
+                max_new_tokens=STEPS,
+                min_new_tokens=STEPS,
+                bad_words_ids=[[i] for i in forbidden],
+                do_sample=False,
+                stop_strings=stops,
+                tokenizer=their_tokenizer,
+            )
+        assert list(text.token_ids) == ids[0, batch["input_ids"].shape[1] :].tolist()
+        assert text.ended and len(text.token_ids) < STEPS == len(whole.token_ids)
+        assert whole.text.startswith(text.text) and not any(stop in text.text for stop in stops)
 
 
 @pytest.mark.parametrize("pair", ["gpt", "pegasus"], indirect=True)

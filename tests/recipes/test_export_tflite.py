@@ -74,10 +74,12 @@ def test_vectors_of_another_pooling_than_the_folders_are_refused(
 def test_a_language_model_is_exported(run, refused, language_model, tmp_path):
     flags = [f"--model_dir={language_model}", f"--output_dir={tmp_path}", "--quantization=float32"]
     flags += ["--overwrite"]
-    run("export_tflite", *flags, "--beams=1", "--fixed_lengths=8", "--max_length=24")
+    ends = ["--end_token=<|endoftext|>", "--end_token=a"]
+    run("export_tflite", *flags, *ends, "--beams=1", "--fixed_lengths=8", "--max_length=24")
     found = TextGenerator(tmp_path / "model.tflite", max_new_tokens=5)(["the film"])
     model, tokenizer = load_model(language_model, "causal_lm"), load_tokenizer(language_model)
-    assert found == generate(model, tokenizer, ["the film"], max_new_tokens=5)
+    how = {"max_new_tokens": 5, "end_token": ["<|endoftext|>", "a"]}
+    assert found == generate(model, tokenizer, ["the film"], **how)
     assert "--labels is not for a model" in refused("export_tflite", *flags, "--labels=a,b")
     error = refused("export_tflite", *flags, "--max_length=99")
     assert "--max_length=99 must lie between 3 and 40" in error

@@ -18,6 +18,11 @@ def test_texts_are_printed_or_written(run, language_model, tmp_path):
     assert [line["prompt"] for line in lines] == ["the film"] * 2 + ["the cast"] * 2
     assert lines[0]["score"] >= lines[1]["score"] and len(lines[0]["token_ids"]) == 5
 
+    run("generate", *flags, "--search=sample", "--min_p=0.9", "--stop=\\n", "--stop=e")
+    lines = [json.loads(line) for line in output.read_text().splitlines()]
+    assert not any({"e", "\n"} & {*line["text"]} for line in lines)
+    assert all(line["ended"] or len(line["token_ids"]) == 5 for line in lines)
+
 
 def test_bad_input_is_one_sentence(refused, language_model):
     for given, message in (
@@ -25,7 +30,8 @@ def test_bad_input_is_one_sentence(refused, language_model):
         (["--text=a", "--search=sample", "--top_p=0"], "--top_p=0.0 must be above 0"),
         (["--text=a", "--top_p=0.5"], "--top_p=0.5 has no effect with --search=greedy"),
         (["--text=" + "a " * 60], "are more than the model's 40 positions"),
-        (["--text=a", "--end_token=[END]"], "--end_token='[END]'"),
+        (["--text=a", "--end_token=a", "--end_token=[END]"], "--end_token='[END]'"),
+        (["--text=a", "--search=beam", "--stop=e"], "stop_strings are for greedy search"),
         (["--text=a", "--output=x.txt"], "--output=x.txt must end in"),
     ):
         assert message in refused("generate", f"--model_dir={language_model}", *given)

@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
-NEVER = -np.inf
+from tfnlp.generation.generation_settings import NEVER
 
 
 class Rules:
-    """`Constraints` applied to a search of known sizes.
+    """`Constraints` applied to a search of known sizes; `numpy_rules.py` has them for one text.
 
     They equal the logits processors of `transformers`, in their order, except that padding is not
     a token: there a repeated n-gram may begin with it.
@@ -22,7 +22,11 @@ class Rules:
     """
 
     def __init__(self, settings, prompt, prompt_mask, beams):
-        self.constraints, self.steps, self.end = settings.constraints, settings.steps, settings.end
+        self.constraints, self.steps, self.ends = (
+            settings.constraints,
+            settings.steps,
+            settings.ends,
+        )
         self._prompt = tf.repeat(prompt, beams, axis=0)  # (B * K, P)
         self._width = prompt.shape[1]
         padding = self._width - tf.reduce_sum(tf.cast(prompt_mask, tf.int32), axis=1)
@@ -53,7 +57,7 @@ class Rules:
             scores = tf.where(repeated, NEVER, scores)
         scores = self._without_forbidden(scores, history, length)
         if rules.min_new_tokens:
-            is_end = tf.range(vocabulary) == self.end
+            is_end = np.isin(np.arange(vocabulary), self.ends)
             scores = tf.where(is_end & (number < rules.min_new_tokens), NEVER, scores)
         for token, place in ((rules.forced_first, 0), (rules.forced_last, self.steps - 1)):
             if token is not None:
@@ -65,8 +69,9 @@ class Rules:
 
     def _without_forbidden(self, scores, history, length):
         vocabulary = scores.shape[-1]
-        # The end token alone is never forbidden here, as in `transformers`.
-        rows = sorted({row for row in self.constraints.forbidden if row != (self.end,)})
+        # An end token alone is never forbidden here, as in `transformers`.
+        ends = {(end,) for end in self.ends}
+        rows = sorted({*self.constraints.forbidden} - ends)
         rows.sort(key=len)
         for size, group in itertools.groupby(rows, key=len):
             group = np.array(list(group), "int32")  # (W, size)

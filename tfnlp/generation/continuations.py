@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from tfnlp.generation.generation_settings import Beam, Sample
+from tfnlp.generation.generation_settings import Beam, Constraints, Sample
+from tfnlp.generation.text_stream import until_stop
 from tfnlp.utils.errors import InputError
 
 
@@ -11,9 +12,9 @@ class Generated:
     """A generated text.
 
     Args:
-        text: the continuation of a prompt, or the output for a source.
-        token_ids: its ids, a tuple, without the end token.
-        ended: whether the model generated the end token before the length limit.
+        text: the continuation of a prompt, or the output for a source, up to a stop string.
+        token_ids: its ids, a tuple, without the end token, but with those of a stop string.
+        ended: whether the model generated an end token or a stop string before the length limit.
         score: the score of a beam search (`Beam`), else None.
     """
 
@@ -29,6 +30,55 @@ def blank_texts(strategy):
         return [Generated("", (), True, 0.0)] * strategy.best
     count = strategy.texts if isinstance(strategy, Sample) else 1
     return [Generated("", (), True, None)] * count
+
+
+def generated(ids, score, settings, text_of):
+    """Return the ids of a search as `Generated`.
+
+    Args:
+        ids: a list, with an end token if there is one.
+        score: of a beam search, or None.
+        settings: a `SearchSettings`.
+        text_of: function from ids to their text.
+    """
+    ends = bool(ids) and ids[-1] in settings.ends
+    # A forced end token does not count as ended by the model.
+    at_limit = len(ids) == settings.steps
+    forced = at_limit and settings.constraints.forced_last in settings.ends
+    ids = ids[:-1] if ends else ids
+    ids, text, stopped = until_stop(ids, text_of, settings.stop_strings)
+    return Generated(text, tuple(ids), stopped or (ends and not forced), score)
+
+
+def no_output(number):
+    """Return the error of the text of this number, for which the constraints leave no output."""
+    return InputError(
+        f"The constraints leave no output for text {number + 1}: at some position no token is "
+        "allowed; forbid less, or give a smaller min_new_tokens or a larger no_repeat_ngram_size."
+    )
+
+
+def check_streams(strategy):
+    """Raise an InputError for a search that does not write one text from its start to its end."""
+    if len(blank_texts(strategy)) > 1 or isinstance(strategy, Beam):
+        raise InputError(
+            f"on_token is for a search that writes one text of a prompt, not {strategy}; give a "
+            "Greedy or a Sample of one text."
+        )
+
+
+def translation_constraints(constraints, end, pad):
+    """Return the constraints of a translation: padding is forbidden, and the end forced if None.
+
+    Args:
+        constraints: a `Constraints`, or None.
+        end, pad: ids of the model.
+    """
+    constraints = Constraints(forced_last=end) if constraints is None else constraints
+    if pad == end:
+        return constraints
+    forbidden = (*constraints.forbidden, (pad,))
+    return dataclasses.replace(constraints, forbidden=forbidden, renormalize=True)
 
 
 def continuation(tokenizer, prompt, generated):

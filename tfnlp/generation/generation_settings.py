@@ -2,12 +2,15 @@
 
 import dataclasses
 
+import numpy as np
+
+from tfnlp.text.reading.text_arguments import as_texts
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.settings import Settings, check_at_least, check_whole, setting
 
 NORMALIZATIONS = ("length", "gnmt")
-# Score of an absent text, below any sum of log-probabilities.
-WORST = -1e9
+# Score of an absent text, below any sum of log-probabilities, and of a token that may not come.
+WORST, NEVER = -1e9, -np.inf
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,10 +72,11 @@ class Beam(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class Sample(Settings):
-    """Tokens sampled from the model's distribution after temperature, top_k and top_p, in order.
+    """Tokens sampled from the model's distribution after temperature, top_k, top_p and min_p.
 
-    Top_p is nucleus sampling (Holtzman et al. 2020, section 3.1). Samples depend only on the seed,
-    the prompt's number and the text's number.
+    They apply in this order, as in `transformers`. Top_p is nucleus sampling (Holtzman et al.
+    2020, section 3.1), min_p that of Nguyen et al. 2025 ('Turning Up the Heat', section 3).
+    Samples depend only on the seed, the prompt's number and the text's number.
 
     Raises:
         InputError: if a number is out of its range.
@@ -83,8 +87,15 @@ class Sample(Settings):
     top_p: float = setting(
         1.0, "Probability mass of the most probable tokens to sample from.", above=0, high=1
     )
+    min_p: float = setting(
+        0.0, "Least probability of a token, as a share of the most probable one's.", low=0, high=1
+    )
     seed: int = setting(0, "Seed of the samples.", low=0)
     texts: int = setting(1, "Texts per prompt.", low=1)
+
+    def draws(self, number, copy, steps):
+        """Return the numbers from [0, 1) of text `copy` of prompt `number`, (steps,) float32."""
+        return np.random.default_rng([self.seed, number, copy]).random(steps, "float32")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,14 +167,70 @@ class Constraints(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
+class SearchSettings:
+    """Settings of a search.
+
+    Args:
+        strategy: `Greedy`, `Sample` or `Beam`.
+        constraints: a `Constraints`.
+        steps: the maximum number of new tokens.
+        ends: the ids of the tokens that end a text, a tuple.
+        pad: the id after the end token.
+        stop_strings: strings that end a text, of any strategy but `Beam`.
+    """
+
+    strategy: object
+    constraints: Constraints
+    steps: int
+    ends: tuple
+    pad: int
+    stop_strings: tuple = ()
+
+    def __post_init__(self):
+        stop_strings = as_texts(self.stop_strings, "stop_strings")
+        object.__setattr__(self, "stop_strings", tuple(stop_strings))
+
+    @property
+    def candidates(self):
+        """The continuations that a step of a beam search compares, K of which are open."""
+        return max(2, 1 + len(self.ends)) * self.strategy.beams
+
+    def check(self, vocabulary_size):
+        """Check the settings against each other and a vocabulary.
+
+        Raises:
+            InputError: if they contradict each other, or a stop string is none.
+        """
+        check_at_least(1, max_new_tokens=self.steps)
+        self.constraints.check(vocabulary_size, self.steps)
+        if "" in self.stop_strings:
+            raise InputError(
+                "stop_strings holds an empty string, which is everywhere; leave it out."
+            )
+        if not isinstance(self.strategy, Beam):
+            return
+        if self.candidates > vocabulary_size:
+            raise InputError(
+                f"beams={self.strategy.beams} compare {self.candidates} tokens, more than the "
+                f"{vocabulary_size} of the vocabulary; give fewer."
+            )
+        if self.stop_strings:
+            raise InputError(
+                "stop_strings are for greedy search and sampling; leave them out, or give another "
+                "search."
+            )
+
+
+@dataclasses.dataclass(frozen=True)
 class Writing(Settings):
     """Arguments of a `Generator`: how much it writes at a time, and the end of a text."""
 
     max_new_tokens: int = setting(64, "Most tokens to generate.", low=1)
     batch_size: int = setting(16, "Prompts in a batch.", low=1)
-    end_token: str | None = setting(
+    end_token: str | tuple | None = setting(
         None, "Token that ends a text; the separator of documents if not given."
     )
+    stop_strings: tuple = ()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,10 +1,9 @@
 """Continuation of prompts by a language model, from texts to texts."""
 
-from tfnlp.generation.batched_search import Searcher, find_end_token
-from tfnlp.generation.continuations import Generated, check_prompts, continuation
+from tfnlp.generation.batched_search import Searcher, find_end_tokens
+from tfnlp.generation.continuations import check_prompts, continuation
 from tfnlp.generation.decoder_selection import decoder_of
-from tfnlp.generation.generation_settings import Constraints, Greedy
-from tfnlp.generation.search_algorithms import SearchSettings
+from tfnlp.generation.generation_settings import Constraints, Greedy, SearchSettings
 from tfnlp.models import check_vocabulary
 from tfnlp.objectives.batches.special_token_template import plain_ids
 from tfnlp.text.reading.text_arguments import as_texts
@@ -22,8 +21,9 @@ class Generator(Searcher):
         constraints: a `Constraints`; none where None.
         max_new_tokens: the most generated tokens.
         batch_size: prompts in a batch.
-        end_token: the token that ends a text; where None, the separator of documents in
-            pretraining (`END_TOKENS`).
+        end_token: the token that ends a text, or several; where None, the separator of documents
+            in pretraining (`END_TOKENS`).
+        stop_strings: strings that end a text, which is cut before them.
 
     Raises:
         InputError: if the model has another family or head, the tokenizer is not the model's or
@@ -39,45 +39,46 @@ class Generator(Searcher):
         max_new_tokens=64,
         batch_size=16,
         end_token=None,
+        stop_strings=(),
     ):
         search, constraints = search or Greedy(), constraints or Constraints()
         decoder = decoder_of(model, translates=False)
         check_vocabulary(tokenizer, model)
         self.tokenizer = tokenizer
-        end = find_end_token(tokenizer, end_token)
-        settings = SearchSettings(search, constraints, max_new_tokens, end, pad=end)
+        ends = find_end_tokens(tokenizer, end_token)
+        settings = SearchSettings(
+            search, constraints, max_new_tokens, ends, pad=ends[0], stop_strings=stop_strings
+        )
         super().__init__(decoder, settings, batch_size)
 
-    def __call__(self, prompts):
+    def __call__(self, prompts, on_token=None):
         """Return a list of `Generated` for each prompt, the best first.
+
+        With `on_token` prompts are continued one after the other, and one text of each.
 
         Args:
             prompts: a list of strings; an empty one starts a new text.
+            on_token: function that is called after each token, with the number of the prompt, the
+                id and the text that it completes: whole characters, which together are the text.
 
         Raises:
             InputError: if a prompt is not a string, or too long for the model.
         """
-        prompts = as_texts(prompts, "prompts")
-        return [
-            [
-                Generated(continuation(self.tokenizer, prompt, ids), tuple(ids), *rest)
-                for ids, *rest in texts
-            ]
-            for prompt, texts in self.continue_ids(self._ids(prompts))
-        ]
+        return self.continue_ids(self._ids(as_texts(prompts, "prompts")), on_token)
 
-    def continue_ids(self, prompts):
-        """Return for each prompt its ids and a list of (ids, ended by the end token, score).
-
-        Args:
-            prompts: a list of lists of ids, none empty.
-        """
+    def continue_ids(self, prompts, on_token=None):
+        """Return what a call does, of a list of lists of ids, none empty."""
         check_prompts(prompts, self.settings.steps, self.decoder.max_length)
-        return list(zip(prompts, self._find(prompts), strict=True))
+        each = self._each(prompts) if on_token is None else self._each_streamed(prompts, on_token)
+        texts = dict(each)
+        return [texts[number] for number in range(len(prompts))]
 
     def _ids(self, prompts):
-        """Return the ids of each prompt without special tokens; the end token if empty."""
-        return [ids or [self.end] for ids in plain_ids(self.tokenizer, prompts)]
+        """Return the ids of each prompt without special tokens; the first end token if empty."""
+        return [ids or [self.settings.ends[0]] for ids in plain_ids(self.tokenizer, prompts)]
+
+    def _text_of(self, row, ids):
+        return continuation(self.tokenizer, row, ids)
 
 
 def generate(model, tokenizer, prompts, search=None, **options):

@@ -23,7 +23,7 @@ class Cached(NamedTuple):
 
     Args:
         keys: of each block (B, N, C, H), C being P + K * steps.
-        values: of each block (B, N, C, H').
+        values: of each block (B, N, C, H'). Keys and values may be `Int8Cache`s instead.
         prompt_mask: (B, P) boolean, true at real tokens.
         ancestors: (B, K, steps) int32, index of each step's token that belongs to each text.
         source: in an encoder-decoder, what each block attends to: a tuple of keys (B, N, S, H) and

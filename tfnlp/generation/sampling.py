@@ -1,15 +1,17 @@
 """Sampling of tokens from a distribution."""
 
+import math
+
 import tensorflow as tf
 
-from tfnlp.generation.constraints import NEVER
+from tfnlp.generation.generation_settings import NEVER
 
 # Bisection steps, after which the range of logits is too small to hold two values.
 HALVINGS = 48
 
 
 def filtered(scores, sample):
-    """Return the logits (..., V) to sample from, after temperature, top-k and top-p of a `Sample`.
+    """Return the logits (..., V) to sample from, after the cuts of a `Sample`.
 
     They are minus infinity at excluded tokens. Tokens as probable as the last included one are
     included too.
@@ -20,6 +22,9 @@ def filtered(scores, sample):
         scores = tf.where(scores < least, NEVER, scores)
     if sample.top_p < 1:
         scores = tf.where(scores > _bound(scores, sample.top_p), scores, NEVER)
+    if sample.min_p > 0:
+        least = tf.reduce_max(scores, axis=-1, keepdims=True) + math.log(sample.min_p)
+        scores = tf.where(scores < least, NEVER, scores)
     return scores
 
 

@@ -4,13 +4,12 @@ The functions here work with any `tfnlp.generation.decoder.Decoder`, and are mea
 one graph including the loop.
 """
 
-import dataclasses
 from typing import NamedTuple
 
 import tensorflow as tf
 
-from tfnlp.generation.constraints import NEVER, Rules
-from tfnlp.generation.generation_settings import WORST, Beam, Constraints, Sample
+from tfnlp.generation.constraints import Rules
+from tfnlp.generation.generation_settings import NEVER, WORST, Beam, Constraints, Sample
 from tfnlp.generation.sampling import draw, filtered
 
 
@@ -27,25 +26,6 @@ class SearchResult(NamedTuple):
     token_ids: tf.Tensor
     lengths: tf.Tensor
     scores: tf.Tensor
-
-
-@dataclasses.dataclass(frozen=True)
-class SearchSettings:
-    """Settings of a search.
-
-    Args:
-        strategy: `Greedy`, `Sample` or `Beam`.
-        constraints: a `Constraints`.
-        steps: the maximum number of new tokens.
-        end: the id of the token that ends a text.
-        pad: the id after the end token.
-    """
-
-    strategy: object
-    constraints: Constraints
-    steps: int
-    end: int
-    pad: int
 
 
 def search(decoder, prompt, prompt_mask, draws, settings):
@@ -77,6 +57,11 @@ def search(decoder, prompt, prompt_mask, draws, settings):
     return _one_by_one(decoder, logits, state, draws, rules=rules, settings=settings)
 
 
+def is_end(token, settings):
+    """Return whether tokens, of any shape, end a text."""
+    return tf.reduce_any(token[..., None] == tf.constant(settings.ends), axis=-1)
+
+
 def _one_by_one(decoder, logits, state, draws, rules, settings):
     """Return one text per prompt, generated token by token."""
     batch, steps, pad = logits.shape[0], settings.steps, settings.pad
@@ -93,7 +78,7 @@ def _one_by_one(decoder, logits, state, draws, rules, settings):
             token = tf.argmax(logits, axis=-1, output_type=tf.int32)
         token = tf.where(ended, pad, token)
         tokens = tf.where(tf.range(steps) == number, token[:, None], tokens)
-        return tokens, token, ended | (token == settings.end), scores
+        return tokens, token, ended | is_end(token, settings), scores
 
     tokens, scores = tf.fill((batch, steps), pad), tf.zeros((batch,))
     chosen = choose(logits, tokens, tf.zeros((batch,), tf.bool), scores, 0)
@@ -187,12 +172,12 @@ def _extend(beams, logits, number, rules, settings):
     if rules is not None:
         scores = rules(scores, beams.tokens, number)
     scores = tf.reshape(scores + beams.sums[:, :, None], (batch, count * vocabulary))
-    # Each text has one ending, so 2 * K candidates hold at least K open ones.
-    sums, places = tf.math.top_k(scores, 2 * count)
+    # A text has an ending for each end token, so the candidates hold at least K open ones.
+    sums, places = tf.math.top_k(scores, settings.candidates)
     parents, token = places // vocabulary, places % vocabulary
     tokens = tf.gather(beams.tokens, parents, batch_dims=1)
     tokens = tf.where(tf.range(settings.steps) == number, token[:, :, None], tokens)
-    ends = (token == settings.end) | (number == settings.steps - 1)
+    ends = is_end(token, settings) | (number == settings.steps - 1)
     open_sums, chosen = tf.math.top_k(sums + WORST * tf.cast(ends, tf.float32), count)
     beams = _with_ended(beams, tokens, sums, ends, number, strategy=settings.strategy)
     beams = beams._replace(
@@ -206,11 +191,11 @@ def _extend(beams, logits, number, rules, settings):
 def _with_ended(beams, tokens, sums, ends, number, strategy):
     """Return the beams with the best of the ended texts, earlier ones and those that end now.
 
-    The candidates of one more token are `tokens` (B, 2 * K, steps), `sums` (B, 2 * K) descending,
-    and `ends` (B, 2 * K), true where a candidate ends.
+    The C candidates of one more token are `tokens` (B, C, steps), `sums` (B, C) descending, and
+    `ends` (B, C), true where a candidate ends.
     """
     # Only the best K candidates may end; the others are kept as continuations.
-    ends &= tf.range(2 * strategy.beams) < strategy.beams
+    ends &= tf.range(ends.shape[1]) < strategy.beams
     closed = ~beams.hopeful
     if strategy.early_stopping is True:
         closed |= beams.full

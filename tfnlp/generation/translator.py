@@ -1,14 +1,11 @@
 """Translation by an encoder-decoder, from texts to texts."""
 
-import dataclasses
-
 import numpy as np
 
 from tfnlp.generation.batched_search import Searcher
-from tfnlp.generation.continuations import Generated, blank_texts
+from tfnlp.generation.continuations import blank_texts, translation_constraints
 from tfnlp.generation.decoder_selection import decoder_of
-from tfnlp.generation.generation_settings import Beam, Constraints
-from tfnlp.generation.search_algorithms import SearchSettings
+from tfnlp.generation.generation_settings import Beam, SearchSettings
 from tfnlp.models import check_vocabulary, config_of
 from tfnlp.text.reading.text_arguments import as_texts, check_too_long, warn_of_long
 from tfnlp.text.tokenizers.special_tokens import with_target
@@ -31,6 +28,7 @@ class Translator(Searcher):
         max_new_tokens: the most tokens that are written, the end token counted; 128 where None, or
             as many as the model has positions.
         batch_size: sources in a batch.
+        stop_strings: as in `Generator`.
 
     Raises:
         InputError: for a model of another family or head, a tokenizer that is not the model's or
@@ -46,6 +44,7 @@ class Translator(Searcher):
         constraints=None,
         max_new_tokens=None,
         batch_size=16,
+        stop_strings=(),
     ):
         decoder, config = decoder_of(model, translates=True), config_of(model)
         target_tokenizer, self.source_end = with_target(
@@ -66,25 +65,28 @@ class Translator(Searcher):
                 "positions; give fewer."
             )
         self.tokenizer, self.target_tokenizer = tokenizer, target_tokenizer
-        constraints = _with_padding_forbidden(constraints, config)
-        tokens = {"end": config.end_token_id, "pad": config.pad_token_id}
-        settings = SearchSettings(search or Beam(), constraints, max_new_tokens, **tokens)
+        end, pad = config.end_token_id, config.pad_token_id
+        constraints = translation_constraints(constraints, end, pad)
+        search = search or Beam()
+        settings = SearchSettings(search, constraints, max_new_tokens, (end,), pad, stop_strings)
         super().__init__(decoder, settings, batch_size)
 
-    def __call__(self, sources, too_long="error"):
+    def __call__(self, sources, too_long="error", on_token=None):
         """Return a list of `Generated` for each source, the best first.
 
         They have no text for a source that is blank or skipped.
 
         Args:
             sources, too_long: as in `source_ids`.
+            on_token: as in `Generator`.
 
         Raises:
             InputError: if a source is not a string, or too long for the model.
         """
         rows = self.source_ids(sources, too_long=too_long)
-        translations = dict(self.each_translation(rows))
-        return [translations[number] for number in range(len(rows))]
+        each = self._each(rows) if on_token is None else self._each_streamed(rows, on_token)
+        translations, blank = dict(each), blank_texts(self.settings.strategy)
+        return [translations.get(number, blank) for number in range(len(rows))]
 
     def each_translation(self, rows, first=0):
         """Yield (number of a row, list of `Generated`), in the order of completion.
@@ -96,11 +98,10 @@ class Translator(Searcher):
         for number, ids in enumerate(rows):
             if not ids:
                 yield number, blank_texts(self.settings.strategy)
-        for number, texts in self._each(rows, first):
-            yield number, [self._generated(*text) for text in texts]
+        yield from self._each(rows, first)
 
-    def _generated(self, ids, ended, score):
-        return Generated(self.target_tokenizer.decode(ids), tuple(ids), ended, score)
+    def _text_of(self, row, ids):
+        return self.target_tokenizer.decode(ids)
 
     def source_ids(self, sources, name="sources[{}]".format, too_long="error"):
         """Return the ids of each source as the model's input, ending with the end token.
@@ -133,13 +134,3 @@ class Translator(Searcher):
                 kept &= ~is_long
             rows = rows.truncate(longest, self.source_end)
         return [row.token_ids if keep else [] for row, keep in zip(rows, kept, strict=True)]
-
-
-def _with_padding_forbidden(constraints, config):
-    """Return the constraints of a translation, with padding forbidden."""
-    if constraints is None:
-        constraints = Constraints(forced_last=config.end_token_id)
-    if config.pad_token_id == config.end_token_id:
-        return constraints
-    forbidden = (*constraints.forbidden, (config.pad_token_id,))
-    return dataclasses.replace(constraints, forbidden=forbidden, renormalize=True)

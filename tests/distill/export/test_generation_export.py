@@ -1,6 +1,7 @@
 """Exported language models: the same tokens as Keras writes, token by token with caches."""
 
 import collections
+import dataclasses
 import pathlib
 import re
 
@@ -9,12 +10,13 @@ import pytest
 
 from distill.export.generation_export import export_generator
 from distill.export.options import DecoderExport
-from distill.runtime import Beam, Greedy, TextGenerator, load_runner
+from distill.runtime import Beam, Constraints, Greedy, Sample, TextGenerator, load_runner
 from distill.runtime.cached_decoder import CachedDecoder, is_cache
 from tests.distill.expected import constants_of, tree_of
 from tests.distill.searches import assert_same_texts, without_xla
+from tests.generation.conftest import no_xla  # noqa: F401  a fixture
 from tests.grammar_corpus import make_reviews
-from tfnlp.generation import Generator, Sample
+from tfnlp.generation import Generator
 from tfnlp.models import Gpt2Config, GptConfig, RecurrentConfig, build_model
 from tfnlp.text import train_tokenizer
 from tfnlp.utils.errors import InputError
@@ -79,6 +81,48 @@ def test_the_same_texts_as_keras(pair, bpe, prompts, search):
     assert 5 < sum(ended) < len(ended)
 
 
+def test_samples_with_constraints_and_stop_strings_are_those_of_keras(pair, bpe, prompts):
+    model, path, end = pair
+    how = {"max_new_tokens": STEPS, "stop_strings": ["e", "t "]}
+    how["constraints"] = Constraints(1.2, no_repeat_ngram_size=2, forbidden=(1, (2, 3)))
+    search = Sample(temperature=0.8, top_k=100, top_p=0.95, min_p=0.01, seed=3, texts=2)
+    generator = Generator(model, bpe, search, **how, end_token=end, batch_size=2 * len(prompts))
+    expected = without_xla(generator)(prompts)
+    found = TextGenerator(path, search, **how)(prompts)
+    assert_same_texts(found, expected)
+    texts = [text for texts in found for text in texts]
+    assert len({text.token_ids for text in texts}) > 60
+    stopped = [bpe.decode(text.token_ids) != text.text for text in texts]
+    assert sum(stopped) > 5 and sum(text.ended for text in texts) > sum(stopped) + 5
+    other = dataclasses.replace(search, seed=4)
+    assert TextGenerator(path, other, **how)(prompts[:3]) != found[:3]
+
+
+def test_tokens_are_shown_while_they_are_written(pair, bpe, prompts, no_xla):  # noqa: F811
+    """In Keras, where a step is a call then, as from a file."""
+    model, path, end = pair
+    search, how = Sample(top_p=0.9, seed=1), {"max_new_tokens": STEPS, "stop_strings": "e"}
+    generator = Generator(model, bpe, search, **how, end_token=end, batch_size=8)
+    expected = without_xla(generator)(prompts[:8])
+    for write in (generator, TextGenerator(path, search, **how)):
+        shown = collections.defaultdict(list)
+        texts = write(prompts[:8], on_token=lambda n, *token: shown[n].append(token))  # noqa: B023
+        assert_same_texts(texts, expected)
+        for number, (text,) in enumerate(texts):
+            ids, pieces = zip(*shown[number], strict=True)
+            assert "".join(pieces) == text.text
+            assert ids[: len(text.token_ids)] == text.token_ids
+
+
+def test_a_file_with_several_end_tokens(pair, bpe, prompts, tmp_path):
+    (model, _, end), path = pair, tmp_path / "model.tflite"
+    ends = [end, "<|endoftext|>", bpe.token(20)]
+    export_generator(model, path, bpe, DecoderExport("float32", **OPTIONS, end_token=ends))
+    generator = Generator(model, bpe, Beam(BEAMS), None, STEPS, len(prompts), ends)
+    found = TextGenerator(path, Beam(BEAMS))(prompts)
+    assert_same_texts(found, without_xla(generator)(prompts))
+
+
 def test_tokens_in_8_bits_over_one_set_of_weights(pair, bpe, tmp_path):
     (model, whole, _), path = pair, tmp_path / "model.tflite"
     export_generator(model, path, bpe, DecoderExport(**OPTIONS))
@@ -102,6 +146,25 @@ def test_tokens_in_8_bits_over_one_set_of_weights(pair, bpe, tmp_path):
     graph = tree.subgraphs[0]
     shapes = {tuple(graph.tensors[i].shape) for i in graph.inputs}
     assert shapes == {(1, 1), (1,), (1, 2, places, 8)}
+
+
+def test_caches_in_8_bits_hardly_change_the_scores(pair, bpe, tmp_path):
+    (model, whole, _), path = pair, tmp_path / "model.tflite"
+    options = OPTIONS | {"fixed_lengths": [8, 4], "cache_type": "int8"}
+    export_generator(model, path, bpe, DecoderExport("float32", **options))
+    decoders = CachedDecoder(whole), CachedDecoder(path)
+    for row in [e.token_ids[:MAX_LENGTH] for e in bpe.encode(TEXTS[:20])]:
+        scores = []
+        for decoder in decoders:
+            first = [decoder.start(row[:12]), *(decoder.step([i], [0])[0] for i in row[12:])]
+            beams = decoder.step(list(row[:BEAMS]), [0] * BEAMS)
+            scores.append(np.stack([*first, *beams]))
+        assert np.abs(scores[0] - scores[1]).mean() < 0.03 * np.abs(scores[0]).mean()
+    details = decoders[1]._model.get_input_tensor_details("decode")
+    shapes = {name: tuple(detail["shape"]) for name, detail in details.items()}
+    places = MAX_LENGTH + (BEAMS - 1) * STEPS
+    assert shapes["keys_0"] == (1, 2, places, 8) and shapes["values_1"] == (1, 2, 8, places)
+    assert shapes["keys_scales_1"] == shapes["values_scales_0"] == (1, 2, 1, places)
 
 
 def test_the_document_names_what_is_in_a_file(pair):
@@ -133,7 +196,8 @@ def test_bad_input_is_refused(pair, bpe, tmp_path):
         (lambda: TextGenerator(path)(["a", "film " * 60]), r"prompts\[1\]"),
         (lambda: TextGenerator(path, Beam(4)), "beams=3"),
         (lambda: TextGenerator(path, Beam(3), 11), "max_new_tokens=11"),
-        (lambda: TextGenerator(path, Sample()), "search=Sample"),
+        (lambda: TextGenerator(path, constraints=Constraints(forbidden=(400,))), "id 400"),
+        (lambda: TextGenerator(path, Beam(3), stop_strings=["a"]), "stop_strings"),
         (lambda: load_runner(path), "TextGenerator"),
         (lambda: export(recurrent), "Gpt2"),
         (lambda: export(quantization="static_int8"), "quantization='static_int8'"),

@@ -1,5 +1,6 @@
 """Multi-head attention (Vaswani et al. 2017)."""
 
+import dataclasses
 from typing import Unpack
 
 import keras
@@ -7,6 +8,7 @@ from keras import ops
 
 from tfnlp.functional.attention import Scores
 from tfnlp.functional.attention_heads import scaled, split_heads
+from tfnlp.functional.int8_cache import Int8Cache, int8_product
 from tfnlp.functional.masks import combine_masks
 from tfnlp.functional.shapes import check_sizes
 from tfnlp.layers.attention.base_attention import BaseAttention
@@ -44,6 +46,7 @@ class MultiHeadAttention(BaseAttention):
             at, a scalar tensor; without it, a pair, nothing is put (cross-attention, by
             `project_source`). The query attends to the places that `attention_mask` (B, T, C)
             says, no other mask counting; the keys and values of `return_projections` are of all C.
+            Beside a place they may be `Int8Cache`s, and then are so in the projections.
 
     Returns:
         (B, T, D), or a tuple of it, the scores and the projections, as asked for. A query that may
@@ -150,6 +153,8 @@ class MultiHeadAttention(BaseAttention):
                 q, k = self.rotary(q), self.rotary(k)
         else:
             q, k, v, mask = self._cached_inputs(query, call.attention_mask, cache)
+            if isinstance(k, Int8Cache):
+                call = dataclasses.replace(call, product=int8_product)
         scores = Scores(scaled(q), k)  # q_i . k_j / sqrt(H), of (B, N, T, H) and (B, N, S, H)
         return self._attend(call, scores, (q, k, v), mask)
 
@@ -184,6 +189,8 @@ class MultiHeadAttention(BaseAttention):
         if not place:
             return split_heads(self.query(query), self.num_heads), keys, values, mask
         q, k, v = self._project(query, query, query)
+        if isinstance(keys, Int8Cache):
+            return q, keys.put(k, *place), values.put(v, *place, is_value=True), mask
         k = ops.slice_update(keys, (0, 0, *place, 0), k)
         v = ops.slice_update(values, (0, 0, *place, 0), v)
         return q, k, v, mask
