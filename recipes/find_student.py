@@ -62,12 +62,8 @@ def main():
     finder = student_space_flags.start_finder(start_run, dataclass_flags.read(search.Budget))
     logging.info("Step 1 of 4: the costs of students.")
     table = finder.read_costs(FLAGS.cost_table) if FLAGS.cost_table else finder.measure()
-    errors = table.errors()
-    facts = [
-        f"Times are those of {table.setting.device} at {table.setting.tokens} tokens, predicted "
-        f"from {len(table.rows)} files; each of them is predicted by the others within "
-        f"{errors.mean():.1%} in the mean, and {errors.max():.1%} at worst."
-    ]
+    finder.check_budget(table, FLAGS.seed)
+    facts = [table.describe()]
     logging.info("%s", facts[0])
     logging.info("Step 2 of 4: the supernet, for %d epochs.", supernet_epochs)
     model = finder.train_supernet(dataclasses.replace(config, epochs=supernet_epochs))

@@ -13,7 +13,7 @@ recipes.benchmark_tflite as NAME.json). Then
 writes the table of these times, to give find_student as --cost_table.
 """
 
-from absl import flags, logging
+from absl import flags
 
 from distill import search
 from recipes.flags import dataclass_flags, student_space_flags
@@ -37,14 +37,7 @@ def main():
         raise InputError(f"results={FLAGS.results} are of a phone; name it by `device`.")
     finder = student_space_flags.start_finder()
     table = finder.measure(FLAGS.device, FLAGS.results)
-    errors = table.errors()
-    logging.info(
-        "%d files of %s in %s; each time is predicted by the others within %.1f %% in the mean.",
-        len(table.rows),
-        table.setting.device,
-        finder.folder / search.COSTS,
-        100 * errors.mean(),
-    )
+    print(table.describe(), f"They are in {finder.folder / search.COSTS}.", sep="\n")
 
 
 if __name__ == "__main__":

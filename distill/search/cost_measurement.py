@@ -30,13 +30,13 @@ def grid(space):
     numbers = space.num_layers, space.num_heads, space.intermediate_dim
     corners = itertools.product((0, -1), repeat=3)
     middle = tuple(len(x) // 2 for x in numbers)
-    students = {}
+    students = []
     for places in (*corners, middle):
         layers, heads, units = (x[place] for x, place in zip(numbers, places, strict=True))
         # Few and many tokens beside each other size in equal numbers, so that none hides another.
         tokens = space.keep_tokens[-(sum(places) % 2)]
-        students.setdefault((layers, heads, units), tokens)
-    return [SubStudent(tuple(range(x[0])), *x[1:], n) for x, n in students.items()]
+        students.append(SubStudent(tuple(range(layers)), heads, units, tokens))
+    return [*dict.fromkeys(students)]
 
 
 def file_name(student):

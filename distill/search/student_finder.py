@@ -10,7 +10,7 @@ from distill.learning.teacher import Teacher, load_teacher
 from distill.reports import benchmark_file
 from distill.search import cost_measurement
 from distill.search.cost_table import Costs, read_table
-from distill.search.student_search import Budget, search
+from distill.search.student_search import Budget, first_generation, search
 from distill.search.sub_student import SearchSpace
 from distill.search.supernet import (
     StudentScorer,
@@ -94,7 +94,8 @@ class StudentFinder:
             return [config.vocabulary_size]
         row = BYTES.get(self.options.quantization, 1) * config.hidden_dim
         rooms = (share * self.budget.size_mb * 1e6 / row for share in TABLE_SHARES)
-        return [min(round(room, -2), config.vocabulary_size) for room in map(int, rooms)]
+        rounded = (max(100, round(int(room), -2)) for room in rooms)
+        return [min(room, config.vocabulary_size) for room in rounded]
 
     def ordered(self):
         """Return the teacher with its heads and units in the order of their importance."""
@@ -147,6 +148,10 @@ class StudentFinder:
         table = read_table(path)
         cost_measurement.check_setting(table, self.setting(), path, device=False)
         return table
+
+    def check_budget(self, table, seed=0):
+        """Raise an InputError if no student is within the budget; arguments as in `search`."""
+        first_generation(self.space, self.depth, self.budget, table.predict, seed)
 
     def train_supernet(self, config):
         """Distil the supernet; return the model of its best epoch.

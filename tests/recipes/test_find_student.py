@@ -81,3 +81,5 @@ def test_flags_without_effect_are_refused(flags, refused, tmp_path):
     flags = [*flags, f"--output_dir={tmp_path / 'x'}"]
     assert "budget" in refused("find_student", *flags)
     assert "strategy" in refused("find_student", *flags, "--size_mb=1", "--strategy=mirrored")
+    long = "--tokens=33"  # than --max_length
+    assert "tokens" in refused("measure_students", *flags, long)
