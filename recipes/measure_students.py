@@ -13,6 +13,8 @@ recipes.benchmark_tflite as NAME.json). Then
 writes the table of these times, to give find_student as --cost_table.
 """
 
+import pathlib
+
 from absl import flags
 
 from distill import search
@@ -35,6 +37,12 @@ def main():
     refuse_without(["device"], "results")
     if FLAGS.results and not FLAGS.device:
         raise InputError(f"results={FLAGS.results} are of a phone; name it by `device`.")
+    logs = FLAGS.results and [*pathlib.Path(FLAGS.results).glob("*.txt")]
+    if logs and not (FLAGS.fixed_only and len(FLAGS.fixed_lengths or ()) == 1):
+        raise InputError(
+            f"benchmark_model, which wrote {logs[0]}, runs one token of a file of any length; "
+            "give one of `fixed_lengths`, and `fixed_only`, to both commands."
+        )
     finder = student_space_flags.start_finder()
     table = finder.measure(FLAGS.device, FLAGS.results)
     print(table.describe(), f"They are in {finder.folder / search.COSTS}.", sep="\n")
