@@ -6,7 +6,7 @@
 One supernet is distilled, whose parts are students: some of its layers, of its heads, units and
 tokens the most important. Files of such parts are timed on this machine, or on a phone (see
 measure_students). Then students within the budget are tried on --dev; the best is distilled to its
-end. OUTPUT_DIR/search.html shows all that were tried, and OUTPUT_DIR/students/NAME has the
+end. OUTPUT_DIR/search.html shows all that were tried, and OUTPUT_DIR/students/ has the
 winner's run and its model.tflite. The same command resumes; with another budget it takes the same
 supernet. --quick does all of it in a fraction of the time.
 """
@@ -60,17 +60,15 @@ def main():
     folder = pathlib.Path(FLAGS.output_dir)
     config = training_flags.start_training()
     finder = student_space_flags.start_finder(start_run, dataclass_flags.read(search.Budget))
+    supernet_config = dataclasses.replace(config, epochs=supernet_epochs)
+    finder.supernet_run(supernet_config)  # refuses another run before long work
     logging.info("Step 1 of 4: the costs of students.")
     table = finder.read_costs(FLAGS.cost_table) if FLAGS.cost_table else finder.measure()
-    errors = table.errors()
-    facts = [
-        f"Times are those of {table.setting.device} at {table.setting.tokens} tokens, predicted "
-        f"from {len(table.rows)} files; each of them is predicted by the others within "
-        f"{errors.mean():.1%} in the mean, and {errors.max():.1%} at worst."
-    ]
+    finder.check_budget(table, FLAGS.seed)
+    facts = [table.describe()]
     logging.info("%s", facts[0])
     logging.info("Step 2 of 4: the supernet, for %d epochs.", supernet_epochs)
-    model = finder.train_supernet(dataclasses.replace(config, epochs=supernet_epochs))
+    model = finder.train_supernet(supernet_config)
     logging.info("Step 3 of 4: the search of %d students.", count)
     tried = finder.search(model, table, count, FLAGS.seed)
     metric = finder.task.monitor
@@ -116,7 +114,8 @@ def facts_of(figures, metric, path, costs, winner, table):
 def start_run(name, decisive):
     """Return the `RunFolder` of a subfolder; `decisive` is what its result depends on too."""
     flags_of_run = {k: v for k, v in training_flags.decisive_flags().items() if k not in FREE}
-    return training_flags.run_folder(flags_of_run | decisive, folder=name)
+    files = ("model.tflite",)
+    return training_flags.run_folder(flags_of_run | decisive, files=files, folder=name)
 
 
 if __name__ == "__main__":

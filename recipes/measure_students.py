@@ -13,7 +13,9 @@ recipes.benchmark_tflite as NAME.json). Then
 writes the table of these times, to give find_student as --cost_table.
 """
 
-from absl import flags, logging
+import pathlib
+
+from absl import flags
 
 from distill import search
 from recipes.flags import dataclass_flags, student_space_flags
@@ -35,16 +37,15 @@ def main():
     refuse_without(["device"], "results")
     if FLAGS.results and not FLAGS.device:
         raise InputError(f"results={FLAGS.results} are of a phone; name it by `device`.")
+    logs = FLAGS.results and [*pathlib.Path(FLAGS.results).glob("*.txt")]
+    if logs and not (FLAGS.fixed_only and len(FLAGS.fixed_lengths or ()) == 1):
+        raise InputError(
+            f"benchmark_model, which wrote {logs[0]}, runs one token of a file of any length; "
+            "give one of `fixed_lengths`, and `fixed_only`, to both commands."
+        )
     finder = student_space_flags.start_finder()
     table = finder.measure(FLAGS.device, FLAGS.results)
-    errors = table.errors()
-    logging.info(
-        "%d files of %s in %s; each time is predicted by the others within %.1f %% in the mean.",
-        len(table.rows),
-        table.setting.device,
-        finder.folder / search.COSTS,
-        100 * errors.mean(),
-    )
+    print(table.describe(), f"They are in {finder.folder / search.COSTS}.", sep="\n")
 
 
 if __name__ == "__main__":

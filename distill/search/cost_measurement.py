@@ -30,13 +30,13 @@ def grid(space):
     numbers = space.num_layers, space.num_heads, space.intermediate_dim
     corners = itertools.product((0, -1), repeat=3)
     middle = tuple(len(x) // 2 for x in numbers)
-    students = {}
+    students = []
     for places in (*corners, middle):
         layers, heads, units = (x[place] for x, place in zip(numbers, places, strict=True))
         # Few and many tokens beside each other size in equal numbers, so that none hides another.
         tokens = space.keep_tokens[-(sum(places) % 2)]
-        students.setdefault((layers, heads, units), tokens)
-    return [SubStudent(tuple(range(x[0])), *x[1:], n) for x, n in students.items()]
+        students.append(SubStudent(tuple(range(layers)), heads, units, tokens))
+    return [*dict.fromkeys(students)]
 
 
 def file_name(student):
@@ -71,14 +71,13 @@ def measure(students, folder, setting, rounds=3):
         rounds: in which all files are timed in turn; the lowest median of each counts, since other
             load on the machine only adds to it.
 
-    Raises:
-        InputError: if the folder has a table of another setting.
+    A table of another setting, such as a phone's, is replaced.
     """
     folder = pathlib.Path(folder)
     table = CostTable(setting)
     if (folder / TABLE).exists():
-        table = read_table(folder / TABLE)
-        check_setting(table, setting, folder / TABLE)
+        stored = read_table(folder / TABLE)
+        table = stored if stored.setting == setting else table
     known = {dataclasses.astuple(row)[:4] for row in table.rows}
     missing = [x for x in students if _sizes(x) not in known]
     times = {student: [] for student in missing}
@@ -158,18 +157,17 @@ def this_device():
     return next(names, "") or platform.processor() or platform.machine()
 
 
-def check_setting(table, setting, path, device=True):
-    """Raise an InputError if a table is of another setting.
+def check_setting(table, setting, path):
+    """Raise an InputError if a table is of another setting, but for the device.
 
     Args:
         table: a `CostTable`.
         setting: that it must have.
         path: of the table.
-        device: whether it must be of the same device too.
     """
     for name, value in vars(setting).items():
         stored = getattr(table.setting, name)
-        if stored != value and (device or name != "device"):
+        if stored != value and name != "device":
             raise InputError(
                 f"{path} was measured with {name.replace('_', ' ')} {stored}, not {value}; "
                 "measure a table anew, in another folder."

@@ -75,13 +75,28 @@ class CostTable:
         return _predict(self.rows, np.array([[len(student.layers), *sizes]], "float64"))
 
     def errors(self):
-        """Return the error of each row's time as the others predict it, a share of it, (rows,)."""
+        """Return the error of each row's time as the others predict it, a share of it, (rows,).
+
+        There must be two rows or more.
+        """
         shares = []
         for number, row in enumerate(self.rows):
             others = self.rows[:number] + self.rows[number + 1 :]
             predicted = _predict(others, _sizes([row]))
             shares.append(predicted.latency_ms / row.latency_ms - 1)
         return np.abs(shares)
+
+    def describe(self):
+        """Return a sentence on what the times are, and how well they are predicted."""
+        files = "one file" if len(self.rows) == 1 else f"{len(self.rows)} files"
+        text = f"Times at {self.setting.tokens} tokens on {self.setting.device}, of {files}"
+        if len(self.rows) == 1:
+            return f"{text}."
+        errors = self.errors()
+        return (
+            f"{text}; each is predicted by the others within {errors.mean():.1%} in the mean, and "
+            f"{errors.max():.1%} at worst."
+        )
 
     def write(self, path):
         """Write the table as a .tsv file with a header."""

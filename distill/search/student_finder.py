@@ -10,7 +10,7 @@ from distill.learning.teacher import Teacher, load_teacher
 from distill.reports import benchmark_file
 from distill.search import cost_measurement
 from distill.search.cost_table import Costs, read_table
-from distill.search.student_search import Budget, search
+from distill.search.student_search import Budget, first_generation, search
 from distill.search.sub_student import SearchSpace
 from distill.search.supernet import (
     StudentScorer,
@@ -19,7 +19,7 @@ from distill.search.supernet import (
     extract,
     order_by_importance,
 )
-from tfnlp.checkpoints import load_model, save_model
+from tfnlp.checkpoints import load_model, read_task_settings, save_model
 from tfnlp.models import config_of
 from tfnlp.text import load_tokenizer
 from tfnlp.training import (
@@ -29,10 +29,12 @@ from tfnlp.training import (
     model_fingerprint,
 )
 from tfnlp.training.run.resumable_fit import lower_is_better
+from tfnlp.utils.files import write_text
 
 # Shares of `size_mb` that the table of tokens may take, where no numbers of tokens are given.
 TABLE_SHARES = (0.35, 0.5, 0.65)
 BYTES = {"float32": 4, "float16": 2, "int4": 0.5, "int4_block32": 0.5}  # of a weight; else 1
+MARK = "made_of.txt"  # in a folder: the fingerprint of what its files are made of
 SUPERNET, COSTS, TRIED, STUDENTS = "supernet", "costs", "tried_{}.jsonl", "students"
 
 
@@ -49,7 +51,7 @@ class StudentFinder:
     | `costs/` | files of its parts, and the table of their times and sizes |
     | `supernet/` | the run of the supernet |
     | `tried_HASH.jsonl` | the students of a supernet that were tried, with costs and scores |
-    | `students/NAME/` | the run of a winner, and its `model.tflite` |
+    | `students/NAME_HASH/` | the run of a winner of a supernet, and its `model.tflite` |
 
     Args:
         teacher_dir: folder of the teacher.
@@ -94,15 +96,20 @@ class StudentFinder:
             return [config.vocabulary_size]
         row = BYTES.get(self.options.quantization, 1) * config.hidden_dim
         rooms = (share * self.budget.size_mb * 1e6 / row for share in TABLE_SHARES)
-        return [min(round(room, -2), config.vocabulary_size) for room in map(int, rooms)]
+        rounded = (max(100, round(int(room), -2)) for room in rooms)
+        return [min(room, config.vocabulary_size) for room in rounded]
 
     def ordered(self):
         """Return the teacher with its heads and units in the order of their importance."""
-        folder = self.folder / "ordered"
-        if not folder.exists():
-            data = self.tokenizer, self.data.train, self.data.max_length
-            model = order_by_importance(self.teacher, self.task, *data)
+        folder, data = self.folder / "ordered", (self.data.train, self.data.max_length)
+        mark, made_of = (
+            folder / MARK,
+            content_fingerprint([model_fingerprint(self.teacher), *data]),
+        )
+        if _read_mark(mark) != made_of:
+            model = order_by_importance(self.teacher, self.task, self.tokenizer, *data)
             save_model(model, folder, self.task.label_names, self.tokenizer, self.task.settings)
+            write_text(mark, made_of)  # last, so that a killed one is made anew
         return load_model(folder, self.task.kind.head, self.task.num_classes)
 
     def _prune(self, models, count):
@@ -124,6 +131,11 @@ class StudentFinder:
             results: as in `read_results`; None to time the files here.
         """
         model, folder = self.ordered(), self.folder / COSTS
+        made_of = content_fingerprint([config_of(model), self.options])
+        if _read_mark(folder / MARK) != made_of:
+            for path in (*folder.glob("*.tflite"), folder / cost_measurement.TABLE):
+                path.unlink(missing_ok=True)
+            write_text(folder / MARK, made_of)
         students = cost_measurement.grid(self.space)
         models = self.with_tokens(model)
         cost_measurement.write_files(students, models, folder, self.task.label_names, self.options)
@@ -145,8 +157,18 @@ class StudentFinder:
             InputError: as `read_table`, and for a table of other models, files or texts.
         """
         table = read_table(path)
-        cost_measurement.check_setting(table, self.setting(), path, device=False)
+        cost_measurement.check_setting(table, self.setting(), path)
         return table
+
+    def check_budget(self, table, seed=0):
+        """Raise an InputError if no student is within the budget; arguments as in `search`."""
+        first_generation(self.space, self.depth, self.budget, table.predict, seed)
+
+    def supernet_run(self, config):
+        """Return the `RunFolder` of the supernet; raise an InputError if it holds another run."""
+        decisive = dataclasses.asdict(self.space)
+        del decisive["keep_tokens"]  # which the supernet has all of
+        return self.start_run(SUPERNET, decisive | {"epochs": config.epochs})
 
     def train_supernet(self, config):
         """Distil the supernet; return the model of its best epoch.
@@ -154,9 +176,7 @@ class StudentFinder:
         Args:
             config: a `TrainingConfig`.
         """
-        supernet, decisive = Supernet(self.ordered()), dataclasses.asdict(self.space)
-        del decisive["keep_tokens"]  # which the supernet has all of
-        run = self.start_run(SUPERNET, decisive | {"epochs": config.epochs})
+        supernet, run = Supernet(self.ordered()), self.supernet_run(config)
         SupernetDistillation(
             self.task,
             supernet.model,
@@ -212,7 +232,8 @@ class StudentFinder:
             config: a `TrainingConfig`.
         """
         decisive = dataclasses.asdict(student) | {"epochs": config.epochs}
-        run = self.start_run(f"{STUDENTS}/{folder_name(student)}", decisive)
+        name = f"{folder_name(student)}_{model_fingerprint(model)[:8]}"
+        run = self.start_run(f"{STUDENTS}/{name}", decisive)
         (pruned, pruned_teacher), tokenizer = self._prune(
             [model, self.teacher], student.vocabulary_size
         )
@@ -235,7 +256,7 @@ class StudentFinder:
         folder = pathlib.Path(folder)
         path = folder / "model.tflite"
         model = load_model(folder / "best", self.task.kind.head, self.task.num_classes)
-        settings = {"max_length": self.data.max_length} | (self.task.settings or {})
+        settings = read_task_settings(folder / "best")
         export_tflite(
             model, path, tokenizer, self.task.label_names, self.options, task_settings=settings
         )
@@ -246,6 +267,11 @@ class StudentFinder:
     def _teacher(self):
         cache = str(self.folder / "teacher_outputs")
         return Teacher([self.teacher], self.tokenizer, self.task, cache_dir=cache)
+
+
+def _read_mark(path):
+    """Return what a folder's files are made of; None if it is not noted."""
+    return path.read_text("utf-8") if path.exists() else None
 
 
 def folder_name(student):

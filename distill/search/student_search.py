@@ -68,7 +68,7 @@ def search(space, depth, budget, predict, score, path, count, seed=0):
         InputError: if no student is within the budget.
     """
     path, tried = pathlib.Path(path), {}
-    known = {x.student: x for x in read_tried(path)}
+    known = {x.student: x.score for x in read_tried(path)}
     generation = first_generation(space, depth, budget, predict, seed)
 
     class Enough(Exception):
@@ -85,7 +85,11 @@ def search(space, depth, budget, predict, score, path, count, seed=0):
             if student not in tried:
                 if len(tried) == count:
                     raise Enough
-                tried[student] = known.get(student) or _try(student, costs, score, path)
+                # Of a known one the score alone counts: its costs may be of another table.
+                value = known[student] if student in known else score(student)
+                tried[student] = Tried(student, costs.latency_ms, costs.size_mb, value)
+                if student not in known:
+                    _append(path, tried[student])
                 bar.update()
                 best = max(x.score for x in tried.values())
                 bar.set_postfix(best=f"{best:.4f}", refresh=False)
@@ -143,9 +147,7 @@ def _student(fields):
     return SubStudent(**fields | {"layers": tuple(fields["layers"])})
 
 
-def _try(student, costs, score, path):
-    """Return the `Tried` of a student, and add it to the file."""
-    tried = Tried(student, costs.latency_ms, costs.size_mb, score(student))
+def _append(path, tried):
+    """Add a `Tried` to the file."""
     with path.open("a", encoding="utf-8") as file:
         file.write(json_text(dataclasses.asdict(tried)) + "\n")
-    return tried

@@ -37,6 +37,11 @@ def start_finder(start_run=None, budget=None):
         start_run: as `StudentFinder` takes it; None where nothing is trained.
         budget: a `Budget`; of --size_mb alone where None.
     """
+    if FLAGS.tokens > FLAGS.max_length:
+        raise InputError(
+            f"tokens={FLAGS.tokens} of the text to time are more than max_length="
+            f"{FLAGS.max_length}, to which it is cut; give fewer, or a higher `max_length`."
+        )
     folder = FLAGS.teacher_dir
     kind, labels = pipelines.read_kind(folder), checkpoints.read_labels(folder)
     if kind == EMBEDDER:

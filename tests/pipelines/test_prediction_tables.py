@@ -102,6 +102,7 @@ def test_lists_of_labels_are_read_again(output, tmp_path):
     shares = {"bad": 0.75, "good": 0.5}
     found = [Labels(["bad", "good"], shares, False), Labels([], shares, False)]
     write(source, output, task, found)
+    assert task.task().settings["label_separator"] == "|"  # which a student keeps
     columns = LabelColumns(labels="prediction", separator="|")
     assert read_label_sets(output, columns, ["bad", "good"]).labels == [(0, 1), ()]
     assert [row["x"] for row in read_rows(output)] == ["1", "2"]

@@ -54,9 +54,24 @@ def test_another_budget_takes_the_same_supernet(order, run):
     assert json.loads((folder / "search.json").read_text())["student"]["size_mb"] <= 0.45
 
 
+def test_another_seed_is_refused_before_long_work(order, run):
+    lines = run("find_student", *order[1], "--size_mb=0.5", "--seed=9", status=2).stderr
+    assert "seed" in lines.splitlines()[-1] and "Step 1" not in lines
+
+
+def test_a_search_is_overwritten_with_its_files(order, run):
+    folder, flags, _ = order
+    kept = {*(folder / "students").iterdir()}
+    run("find_student", *flags, "--size_mb=0.5", "--overwrite", "--quantization=float32")
+    assert {*(folder / "students").iterdir()} >= kept
+    sizes = json.loads((folder / "search.json").read_text())
+    assert sizes["measured"]["size_mb"] == pytest.approx(sizes["student"]["size_mb"], rel=0.1)
+
+
 def test_times_of_a_phone_decide(order, run, refused, flags, tmp_path):
     folder, whole, _ = order
-    measure = [*flags, "--size_mb=0.5", f"--output_dir={tmp_path}"]
+    flags = [*flags, "--size_mb=0.5", "--fixed_lengths=16"]
+    measure = [*flags, "--fixed_only", f"--output_dir={tmp_path}"]
     run("measure_students", *measure)
     files, logs = sorted((tmp_path / "costs").glob("*.tflite")), tmp_path / "logs"
     logs.mkdir()
@@ -64,8 +79,9 @@ def test_times_of_a_phone_decide(order, run, refused, flags, tmp_path):
         units = int(file.stem.split("units")[1].split("_")[0])
         (logs / f"{file.stem}.txt").write_text(f"Inference (avg): {units * 1000}")
     phone = f"{tmp_path}/phone"
-    copied = [*flags, "--size_mb=0.5", f"--output_dir={phone}", f"--results={logs}"]
-    run("measure_students", *copied, "--device=A phone")
+    copied = [*flags, f"--output_dir={phone}", f"--results={logs}", "--device=A phone"]
+    assert "fixed_only" in refused("measure_students", *copied)
+    run("measure_students", *copied, "--fixed_only")
     table = f"--cost_table={phone}/costs/costs.tsv"
     run("find_student", *whole, table, "--latency_ms=40", "--candidates=3")
     found = json.loads((folder / "search.json").read_text())["student"]
@@ -81,3 +97,5 @@ def test_flags_without_effect_are_refused(flags, refused, tmp_path):
     flags = [*flags, f"--output_dir={tmp_path / 'x'}"]
     assert "budget" in refused("find_student", *flags)
     assert "strategy" in refused("find_student", *flags, "--size_mb=1", "--strategy=mirrored")
+    long = "--tokens=33"  # than --max_length
+    assert "tokens" in refused("measure_students", *flags, long)

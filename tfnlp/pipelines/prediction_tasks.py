@@ -294,7 +294,7 @@ class LabelSetPredictions(LabelPredictions):
     labelled = False  # a confusion matrix has one label a text
 
     def task(self):
-        return tasks.MultiLabelClassification(self.labels)
+        return tasks.MultiLabelClassification(self.labels, separator=self._separator)
 
     def _read(self, path, columns, label_column):
         text = columns.text or "sentence"

@@ -41,9 +41,27 @@ def test_costs_are_predicted_from_the_grid():
     assert (predicted.latency_ms, predicted.size_mb) == pytest.approx(costs(2, 6, 768, 12000))
 
 
+@pytest.mark.parametrize("space", [((2,), (6,), (768,)), ((1, 2), (6,), (768,))])
+def test_sizes_are_predicted_where_little_else_varies(space):
+    table = table_of(grid(SearchSpace(*space, (8000, 15000))))
+    for tokens in (8000, 15000):
+        student = SubStudent(tuple(range(space[0][-1])), 6, 768, tokens)
+        size = costs(space[0][-1], 6, 768, tokens)[1]
+        assert table.predict(student).size_mb == pytest.approx(size)
+
+
 def test_noise_shows_as_an_error():
-    errors = table_of(grid(SPACE), noise=0.1).errors()
-    assert 0.02 < errors.mean() < 0.5
+    table = table_of(grid(SPACE), noise=0.1)
+    assert 0.02 < table.errors().mean() < 0.5
+    assert "% at worst" in table.describe()
+
+
+def test_one_file_has_no_error():
+    table = table_of([SubStudent((0, 1), 6, 768, 8000)])
+    assert "one file" in table.describe()
+    assert table.predict(SubStudent((2, 3), 6, 768, 8000)).latency_ms == pytest.approx(
+        costs(2, 6, 768, 8000)[0]
+    )
 
 
 def test_a_table_is_read_as_it_was_written(tmp_path):
@@ -71,8 +89,8 @@ def test_other_tables_are_refused(tmp_path, change, word):
 
 def test_a_table_of_other_files_is_refused():
     table = table_of(grid(SPACE))
-    check_setting(table, dataclasses.replace(SETTING, device="Other"), "x.tsv", device=False)
-    for change in ({"device": "Other"}, {"quantization": "float32"}, {"tokens": 16}):
+    check_setting(table, dataclasses.replace(SETTING, device="Other"), "x.tsv")
+    for change in ({"quantization": "float32"}, {"tokens": 16}):
         with pytest.raises(InputError, match=next(iter(change))):
             check_setting(table, dataclasses.replace(SETTING, **change), "x.tsv")
 

@@ -6,11 +6,15 @@ import pytest
 
 from distill.export.options import Export
 from distill.runtime import load_runner
-from distill.search import Budget, SearchSpace, StudentFinder
+from distill.search import Budget, SearchSpace, StudentFinder, cost_measurement, student_finder
 from tests.distill.conftest import INPUTS
-from tfnlp.checkpoints import read_labels, read_task_settings
+from tests.models.small import sizes
+from tfnlp.checkpoints import read_labels, read_task_settings, save_model
+from tfnlp.models import BertConfig, build_model
 from tfnlp.pipelines import read_kind
 from tfnlp.pipelines.prediction_tasks import prediction_task
+from tfnlp.tasks import Classification
+from tfnlp.text import Examples
 from tfnlp.training import RunFolder, Splits, TrainingConfig
 
 GOLD = {
@@ -53,3 +57,42 @@ def test_a_student_of_each_kind_is_found(kind, folders_and_files, tmp_path):
     assert f"dev_{finder.task.monitor}" in figures
     assert costs.size_mb == pytest.approx(path.stat().st_size / 1e6)
     assert load_runner(path).kind == read_kind(folder)
+
+
+def test_parts_of_other_data_or_options_are_made_anew(tokenizer, tmp_path, monkeypatch):
+    model = build_model(
+        BertConfig(**sizes(vocabulary_size=tokenizer.vocabulary_size)), "classifier", 2
+    )
+    save_model(model, tmp_path / "teacher", ["a", "b"], tokenizer)
+    ordered, written = [], []
+
+    def order(teacher, *data):
+        ordered.append(data)
+        return teacher
+
+    def write(students, models, folder, labels, options):
+        (folder / "x.tflite").touch(exist_ok=False)
+        written.append(options)
+
+    monkeypatch.setattr(student_finder, "order_by_importance", order)
+    monkeypatch.setattr(cost_measurement, "write_files", write)
+    monkeypatch.setattr(cost_measurement, "measure", lambda *_: None)
+
+    def measure(text, **options):
+        examples = Examples([text, "dull"], None, [0, 1], ["a", "b"])
+        data = Splits(examples, examples, 16)
+        folder, task = str(tmp_path / "teacher"), Classification(["a", "b"])
+        space, budget = SearchSpace(), Budget(latency_ms=1)
+        export = Export(max_length=16, **options)
+        StudentFinder(folder, task, data, tmp_path, None, space, budget, export).measure()
+
+    measure("fine")
+    (tmp_path / "costs" / "x.tflite").unlink()  # as if killed
+    measure("fine")
+    assert len(ordered) == 1 and len(written) == 2
+    measure("fine", quantization="float32")
+    measure("superb", fixed_lengths=(8,))
+    assert len(ordered) == 2 and len(written) == 4
+    (tmp_path / "ordered" / "made_of.txt").unlink()  # written last
+    measure("superb", quantization="float16")
+    assert len(ordered) == 3

@@ -56,6 +56,16 @@ def test_a_stopped_search_goes_on(tmp_path):
     assert whole == search(SPACE, 4, budget, predict, score, other, 30)
 
 
+def test_costs_are_of_the_present_table(tmp_path):
+    def slower(student):
+        return Costs(2 * predict(student).latency_ms, predict(student).size_mb)
+
+    path = tmp_path / "tried.jsonl"
+    search(SPACE, 4, Budget(2.0), predict, score, path, 150)
+    tried = search(SPACE, 4, Budget(0.9), slower, score, path, 150)
+    assert all(x.latency_ms == slower(x.student).latency_ms for x in tried)
+
+
 def test_a_budget_that_no_student_meets_shows_the_nearest(tmp_path):
     with pytest.raises(InputError, match=r"1 layer|layers \d; 2 heads, 8 units"):
         search(SPACE, 4, Budget(0.1), predict, score, tmp_path / "x.jsonl", 10)
