@@ -105,13 +105,14 @@ def read_vocabulary(path, merges_path):
     return read_json(path), [tuple(line.split(" ")) for line in lines if line]
 
 
-def train_byte_level_bpe(texts, vocabulary_size, family="roberta"):
+def train_byte_level_bpe(texts, vocabulary_size, family="roberta", min_frequency=2):
     """Train a byte-level BPE vocabulary on texts, deterministically.
 
     Args:
         texts: a list of strings.
         vocabulary_size: the maximum vocabulary size, including bytes and special tokens.
         family: "gpt2", "roberta", "deberta" or "modernbert"; determines the special tokens.
+        min_frequency: the minimum count of a pair that is merged.
 
     Returns:
         A `ByteLevelBpeTokenizer`.
@@ -124,7 +125,7 @@ def train_byte_level_bpe(texts, vocabulary_size, family="roberta"):
     engine.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary_size,
-        min_frequency=2,  # of a pair that is merged
+        min_frequency=min_frequency,
         special_tokens=special,
         initial_alphabet=alphabet,
         show_progress=False,

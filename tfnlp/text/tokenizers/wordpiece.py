@@ -95,26 +95,28 @@ class WordPieceTokenizer(Tokenizer):
         }
 
 
-def train_wordpiece(texts, vocabulary_size, lowercase=True):
+def train_wordpiece(texts, vocabulary_size, lowercase=True, strip_accents=False, min_frequency=2):
     """Train a WordPiece vocabulary on texts, deterministically.
 
-    Accents are kept: stripping them decomposes Hangul syllables, and mobile runtimes do not do it.
+    Accents are kept by default: stripping them decomposes Hangul syllables, and mobile runtimes do
+    not do it.
 
     Args:
         texts: a list of strings.
         vocabulary_size: the maximum vocabulary size, including special tokens.
-        lowercase: as in `WordPieceTokenizer`.
+        lowercase, strip_accents: as in `WordPieceTokenizer`.
+        min_frequency: the minimum count of a pair that is merged.
 
     Returns:
         A `WordPieceTokenizer`.
     """
     texts = as_texts(texts)
     ids = {token: i for i, token in enumerate(FIRST_TOKENS)}
-    engine = _engine(ids, lowercase, strip_accents=False, split_cjk=True)
+    engine = _engine(ids, lowercase, strip_accents, split_cjk=True)
     alphabet, continuing = _alphabet(engine, texts, (vocabulary_size - len(ids)) // 2)
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocabulary_size,
-        min_frequency=2,  # of a pair that is merged
+        min_frequency=min_frequency,
         # The trainer numbers "##" characters in an order that varies from run to run, and
         # breaks ties by number. As special tokens they have fixed numbers.
         special_tokens=[*FIRST_TOKENS, *alphabet, *(f"##{c}" for c in continuing)],
@@ -124,7 +126,7 @@ def train_wordpiece(texts, vocabulary_size, lowercase=True):
     )
     engine.train_from_iterator(texts, trainer)
     learned = engine.get_vocab()
-    return WordPieceTokenizer(sorted(learned, key=learned.get), lowercase, strip_accents=False)
+    return WordPieceTokenizer(sorted(learned, key=learned.get), lowercase, strip_accents)
 
 
 def _alphabet(engine, texts, limit):
