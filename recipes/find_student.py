@@ -79,7 +79,13 @@ def main():
         model, tried[0].student, dataclasses.replace(config, epochs=epochs)
     )
     path, costs = finder.export(run, tokenizer)
-    facts += facts_of(figures, metric, path, costs, tried[0], table)
+    facts.append(scores_of(figures, metric))
+    facts.append(
+        f"{path} takes {costs} on this machine, predicted {tried[0].latency_ms:.2f} ms, "
+        f"{tried[0].size_mb:.1f} MB on {table.setting.device}."
+    )
+    if not FLAGS.cost_table and finder.budget.excess(costs) > 1:
+        facts.append("That is beyond the budget: give a lower one, on a machine at rest.")
     write_text(folder / "search.html", search.page(tried, finder.budget, metric, facts))
     write_json(
         folder / "search.json",
@@ -89,26 +95,14 @@ def main():
     print(*facts, sep="\n")
 
 
-def facts_of(figures, metric, path, costs, winner, table):
-    """Return sentences on a finished student.
-
-    Args:
-        figures: of its distillation.
-        metric: the name of the score.
-        path, costs: of its file, and what it takes here.
-        winner: the `Tried` student.
-        table: the `CostTable`.
-    """
+def scores_of(figures, metric):
+    """Return a sentence on the scores among the figures of a student's distillation."""
     names = [split for split in ("dev", "test") if f"{split}_{metric}" in figures]
     scores = [
         f"{figures[f'{x}_{metric}']:.4f} on {x} (teacher {figures[f'teacher_{x}_{metric}']:.4f})"
         for x in names
     ]
-    return [
-        f"Trained to its end, its {metric} is {' and '.join(scores)}.",
-        f"{path} takes {costs} on this machine, predicted {winner.latency_ms:.2f} ms, "
-        f"{winner.size_mb:.1f} MB on {table.setting.device}.",
-    ]
+    return f"Trained to its end, its {metric} is {' and '.join(scores)}."
 
 
 def start_run(name, decisive):

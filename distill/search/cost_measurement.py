@@ -140,12 +140,12 @@ def setting_of(model, quantization, tokens, device=None):
     config = config_of(model)
     head_dim = getattr(config, "head_dim", None) or config.hidden_dim // config.num_heads
     return Setting(
-        device or this_device(),
-        config.model_type,
-        config.hidden_dim,
-        head_dim,
-        quantization,
-        tokens,
+        device=device or this_device(),
+        model_type=config.model_type,
+        hidden_dim=config.hidden_dim,
+        head_dim=head_dim,
+        quantization=quantization,
+        tokens=tokens,
     )
 
 

@@ -24,7 +24,7 @@ class Costs:
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """What all rows of a table have in common.
+    """Setting that all rows of a table have in common.
 
     Args:
         device: what the files ran on, such as the name of a processor or a phone.

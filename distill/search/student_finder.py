@@ -4,13 +4,14 @@ import dataclasses
 import pathlib
 
 from distill.compression import prune_vocabularies, task_texts
+from distill.compression.compression_settings import QUANTIZATIONS
 from distill.export import Export, export_tflite
 from distill.learning.distillation import Distillation
 from distill.learning.teacher import Teacher, load_teacher
 from distill.reports import benchmark_file
 from distill.search import cost_measurement
 from distill.search.cost_table import Costs, read_table
-from distill.search.student_search import Budget, first_generation, search
+from distill.search.student_search import Budget, Candidates, search
 from distill.search.sub_student import SearchSpace
 from distill.search.supernet import (
     StudentScorer,
@@ -28,12 +29,10 @@ from tfnlp.training import (
     encode_batches,
     model_fingerprint,
 )
-from tfnlp.training.run.resumable_fit import lower_is_better
 from tfnlp.utils.files import write_text
 
 # Shares of `size_mb` that the table of tokens may take, where no numbers of tokens are given.
 TABLE_SHARES = (0.35, 0.5, 0.65)
-BYTES = {"float32": 4, "float16": 2, "int4": 0.5, "int4_block32": 0.5}  # of a weight; else 1
 MARK = "made_of.txt"  # in a folder: the fingerprint of what its files are made of
 SUPERNET, COSTS, TRIED, STUDENTS = "supernet", "costs", "tried_{}.jsonl", "students"
 
@@ -94,7 +93,7 @@ class StudentFinder:
         config = config_of(self.teacher)
         if self.budget.size_mb is None:
             return [config.vocabulary_size]
-        row = BYTES.get(self.options.quantization, 1) * config.hidden_dim
+        row = QUANTIZATIONS[self.options.quantization].bits / 8 * config.hidden_dim  # bytes
         rooms = (share * self.budget.size_mb * 1e6 / row for share in TABLE_SHARES)
         rounded = (max(100, round(int(room), -2)) for room in rooms)
         return [min(room, config.vocabulary_size) for room in rounded]
@@ -102,10 +101,8 @@ class StudentFinder:
     def ordered(self):
         """Return the teacher with its heads and units in the order of their importance."""
         folder, data = self.folder / "ordered", (self.data.train, self.data.max_length)
-        mark, made_of = (
-            folder / MARK,
-            content_fingerprint([model_fingerprint(self.teacher), *data]),
-        )
+        mark = folder / MARK
+        made_of = content_fingerprint([model_fingerprint(self.teacher), *data])
         if _read_mark(mark) != made_of:
             model = order_by_importance(self.teacher, self.task, self.tokenizer, *data)
             save_model(model, folder, self.task.label_names, self.tokenizer, self.task.settings)
@@ -162,7 +159,10 @@ class StudentFinder:
 
     def check_budget(self, table, seed=0):
         """Raise an InputError if no student is within the budget; arguments as in `search`."""
-        first_generation(self.space, self.depth, self.budget, table.predict, seed)
+        self._candidates(table).first_generation(seed)
+
+    def _candidates(self, table):
+        return Candidates(self.space, self.depth, self.budget, table.predict)
 
     def supernet_run(self, config):
         """Return the `RunFolder` of the supernet; raise an InputError if it holds another run."""
@@ -199,7 +199,6 @@ class StudentFinder:
             count: of students to try.
             seed: of the search.
         """
-        sign = -1 if lower_is_better(self.task.monitor) else 1
         scored_by = model_fingerprint(model), self.data.dev, self.task.monitor
         tried = self.folder / TRIED.format(content_fingerprint(scored_by)[:8])
         scorers = {}
@@ -210,18 +209,9 @@ class StudentFinder:
             scorers[tokens] = StudentScorer(supernet, self.task, self.data.dev, batches)
 
         def score(student):
-            return sign * scorers[student.vocabulary_size](student)[self.task.monitor]
+            return scorers[student.vocabulary_size](student)[self.task.monitor]
 
-        return search(
-            self.space,
-            self.depth,
-            self.budget,
-            table.predict,
-            score,
-            tried,
-            count,
-            seed,
-        )
+        return search(self._candidates(table), score, tried, count, seed)
 
     def finish(self, model, student, config):
         """Distil a student to its end; return its folder, tokenizer and figures.

@@ -5,13 +5,14 @@ import dataclasses
 import json
 import math
 import pathlib
+from collections.abc import Callable
 
 import numpy as np
 import scipy.optimize
 
-from distill.search.sub_student import SubStudent
+from distill.search.sub_student import SearchSpace, SubStudent
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import json_text
+from tfnlp.utils.files import json_text, write_text
 from tfnlp.utils.progress import progress_bar
 from tfnlp.utils.settings import setting
 
@@ -21,7 +22,7 @@ DRAWS = 20_000
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """What a phone can bear; None for any."""
+    """Bounds of what a phone can bear; None for any."""
 
     latency_ms: float | None = setting(
         None, "Most milliseconds of a text of `tokens`, on one thread.", low=1e-6
@@ -44,17 +45,60 @@ class Tried:
     score: float
 
 
-def search(space, depth, budget, predict, score, path, count, seed=0):
-    """Search the student of the highest score within a budget, by differential evolution.
-
-    Storn & Price 1997, as `scipy.optimize.differential_evolution` has it for integers. A student
-    beyond the budget is not scored, and is worse than any within it.
+@dataclasses.dataclass(frozen=True)
+class Candidates:
+    """Students that may be tried.
 
     Args:
         space: a complete `SearchSpace`.
         depth: the number of the supernet's layers.
         budget: a `Budget`.
         predict: function from a `SubStudent` to its `Costs`.
+    """
+
+    space: SearchSpace
+    depth: int
+    budget: Budget
+    predict: Callable
+
+    def excess(self, student):
+        """Return by what factor a student goes beyond the budget; 1 or less within it."""
+        return self.budget.excess(self.predict(student))
+
+    def first_generation(self, seed=0, size=24):
+        """Return vectors of random students within the budget, as many as there are up to `size`.
+
+        Raises:
+            InputError: if none is, with the nearest.
+        """
+        low, high = np.array(self.space.bounds(self.depth)).T
+        draws = np.random.default_rng(seed).integers(low, high + 1, (DRAWS, len(low)))
+        nearest, within = (math.inf, None), {}
+        for vector in draws:
+            student = self.space.student(vector)
+            excess = self.excess(student)
+            nearest = min(nearest, (excess, f"{student}: {self.predict(student)}"))
+            if excess <= 1:
+                within.setdefault(student, vector)
+            if len(within) == size:
+                break
+        if not within:
+            raise InputError(
+                f"No student of the space is within the budget; the nearest has {nearest[1]}. "
+                "Give a higher `latency_ms` or `size_mb`, or smaller numbers to try."
+            )
+        vectors = [*within.values()]
+        return np.array([vectors[i % len(vectors)] for i in range(max(5, len(vectors)))])
+
+
+def search(candidates, score, path, count, seed=0):
+    """Search the candidate of the highest score, by differential evolution.
+
+    Storn & Price 1997, as `scipy.optimize.differential_evolution` has it for integers. A student
+    beyond the budget is not scored, and is worse than any within it.
+
+    Args:
+        candidates: `Candidates`.
         score: function from a `SubStudent` to a number, the higher the better.
         path: of a file of JSON Lines, one for each student that was tried; they are not tried
             again, so that a search goes on.
@@ -69,7 +113,7 @@ def search(space, depth, budget, predict, score, path, count, seed=0):
     """
     path, tried = pathlib.Path(path), {}
     known = {x.student: x.score for x in read_tried(path)}
-    generation = first_generation(space, depth, budget, predict, seed)
+    generation = candidates.first_generation(seed)
 
     class Enough(Exception):
         pass
@@ -77,9 +121,8 @@ def search(space, depth, budget, predict, score, path, count, seed=0):
     with progress_bar(total=count, desc="search", unit="student") as bar:
 
         def loss(vector):
-            student = space.student(vector)
-            costs = predict(student)
-            excess = budget.excess(costs)
+            student = candidates.space.student(vector)
+            excess = candidates.excess(student)
             if excess > 1:
                 return 1e6 * excess
             if student not in tried:
@@ -87,6 +130,7 @@ def search(space, depth, budget, predict, score, path, count, seed=0):
                     raise Enough
                 # Of a known one the score alone counts: its costs may be of another table.
                 value = known[student] if student in known else score(student)
+                costs = candidates.predict(student)
                 tried[student] = Tried(student, costs.latency_ms, costs.size_mb, value)
                 if student not in known:
                     _append(path, tried[student])
@@ -98,7 +142,7 @@ def search(space, depth, budget, predict, score, path, count, seed=0):
         with contextlib.suppress(Enough):
             scipy.optimize.differential_evolution(
                 loss,
-                space.bounds(depth),
+                candidates.space.bounds(candidates.depth),
                 integrality=True,
                 init=generation,
                 maxiter=100 * count,
@@ -109,37 +153,11 @@ def search(space, depth, budget, predict, score, path, count, seed=0):
     return sorted(tried.values(), key=lambda x: (-x.score, x.latency_ms, x.size_mb))
 
 
-def first_generation(space, depth, budget, predict, seed, size=24):
-    """Return vectors of random students within a budget, as many as there are up to `size`.
-
-    Raises:
-        InputError: if none is, with the nearest.
-    """
-    low, high = np.array(space.bounds(depth)).T
-    draws = np.random.default_rng(seed).integers(low, high + 1, (DRAWS, len(low)))
-    nearest, within = (math.inf, None), {}
-    for vector in draws:
-        student = space.student(vector)
-        costs = predict(student)
-        excess = budget.excess(costs)
-        nearest = min(nearest, (excess, f"{student}: {costs}"))
-        if excess <= 1:
-            within.setdefault(student, vector)
-        if len(within) == size:
-            break
-    if not within:
-        raise InputError(
-            f"No student of the space is within the budget; the nearest has {nearest[1]}. Give a "
-            "higher `latency_ms` or `size_mb`, or smaller numbers to try."
-        )
-    vectors = [*within.values()]
-    return np.array([vectors[i % len(vectors)] for i in range(max(5, len(vectors)))])
-
-
 def read_tried(path):
     """Return the `Tried` of a file, a list; none where there is no file."""
     path = pathlib.Path(path)
-    rows = map(json.loads, path.read_text("utf-8").splitlines()) if path.exists() else ()
+    lines = path.read_text("utf-8").split("\n")[:-1] if path.exists() else ()
+    rows = map(json.loads, lines)  # without a last one that a kill cut short
     return [Tried(_student(row.pop("student")), **row) for row in rows]
 
 
@@ -148,6 +166,7 @@ def _student(fields):
 
 
 def _append(path, tried):
-    """Add a `Tried` to the file."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json_text(dataclasses.asdict(tried)) + "\n")
+    """Add a `Tried` to the file, in place of a last line that a kill cut short."""
+    text = path.read_text("utf-8") if path.exists() else ""
+    line = json_text(dataclasses.asdict(tried)) + "\n"
+    write_text(path, text[: text.rfind("\n") + 1] + line)

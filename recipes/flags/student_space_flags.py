@@ -42,6 +42,11 @@ def start_finder(start_run=None, budget=None):
             f"tokens={FLAGS.tokens} of the text to time are more than max_length="
             f"{FLAGS.max_length}, to which it is cut; give fewer, or a higher `max_length`."
         )
+    if FLAGS.quantization == "static_int8":
+        raise InputError(
+            "quantization=static_int8 is calibrated on texts; find a student by int8, and export "
+            "its best/ by export_tflite with `calibration_text`."
+        )
     folder = FLAGS.teacher_dir
     kind, labels = pipelines.read_kind(folder), checkpoints.read_labels(folder)
     if kind == EMBEDDER:
@@ -54,13 +59,13 @@ def start_finder(start_run=None, budget=None):
     splits = data_flags.read_splits(lambda path: reader.read_labelled(path, columns))
     entry_point.load_tensorflow()
     return search.StudentFinder(
-        folder,
-        reader.task(),
-        training.Splits.from_parts(splits, FLAGS.max_length),
-        pathlib.Path(FLAGS.output_dir),
-        start_run,
-        dataclass_flags.read(search.SearchSpace),
-        budget or search.Budget(size_mb=FLAGS.size_mb),
-        dataclass_flags.read(export.Export, max_length=FLAGS.max_length),
-        FLAGS.tokens,
+        teacher_dir=folder,
+        task=reader.task(),
+        data=training.Splits.from_parts(splits, FLAGS.max_length),
+        folder=pathlib.Path(FLAGS.output_dir),
+        start_run=start_run,
+        space=dataclass_flags.read(search.SearchSpace),
+        budget=budget or search.Budget(size_mb=FLAGS.size_mb),
+        options=dataclass_flags.read(export.Export, max_length=FLAGS.max_length),
+        tokens=FLAGS.tokens,
     )

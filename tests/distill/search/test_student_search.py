@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from distill.search import Budget, SearchSpace, page, search
+from distill.search import Budget, Candidates, SearchSpace, page, search
 from distill.search.cost_table import Costs
 from tfnlp.models import BertConfig, XLNetConfig
 from tfnlp.utils.errors import InputError
@@ -33,7 +33,7 @@ def all_students():
 
 @pytest.mark.parametrize("budget", [Budget(0.9), Budget(size_mb=1.5), Budget(1.3, 1.0)])
 def test_the_best_within_the_budget_is_found(tmp_path, budget):
-    tried = search(SPACE, 4, budget, predict, score, tmp_path / "tried.jsonl", 150)
+    tried = search(Candidates(SPACE, 4, budget, predict), score, tmp_path / "tried.jsonl", 150)
     within = [x for x in all_students() if budget.excess(predict(x)) <= 1]
     assert len({*map(str, all_students())}) == 168 > len(within)
     assert tried[0].score == max(map(score, within))
@@ -49,11 +49,14 @@ def test_a_stopped_search_goes_on(tmp_path):
         scored.append(student)
         return score(student)
 
-    half = search(SPACE, 4, budget, predict, counted, path, 15)
-    whole = search(SPACE, 4, budget, predict, counted, path, 30)
+    half = search(Candidates(SPACE, 4, budget, predict), counted, path, 15)
+    with path.open("a") as file:
+        file.write('{"student": {"layers": [0')  # a line that a kill cut short
+    whole = search(Candidates(SPACE, 4, budget, predict), counted, path, 30)
+    assert len(path.read_text().splitlines()) == 30
     assert len(half) == 15 and len(whole) == len(scored) == len({*scored}) == 30
     other = tmp_path / "other.jsonl"
-    assert whole == search(SPACE, 4, budget, predict, score, other, 30)
+    assert whole == search(Candidates(SPACE, 4, budget, predict), score, other, 30)
 
 
 def test_costs_are_of_the_present_table(tmp_path):
@@ -61,14 +64,14 @@ def test_costs_are_of_the_present_table(tmp_path):
         return Costs(2 * predict(student).latency_ms, predict(student).size_mb)
 
     path = tmp_path / "tried.jsonl"
-    search(SPACE, 4, Budget(2.0), predict, score, path, 150)
-    tried = search(SPACE, 4, Budget(0.9), slower, score, path, 150)
+    search(Candidates(SPACE, 4, Budget(2.0), predict), score, path, 150)
+    tried = search(Candidates(SPACE, 4, Budget(0.9), slower), score, path, 150)
     assert all(x.latency_ms == slower(x.student).latency_ms for x in tried)
 
 
 def test_a_budget_that_no_student_meets_shows_the_nearest(tmp_path):
     with pytest.raises(InputError, match=r"1 layer|layers \d; 2 heads, 8 units"):
-        search(SPACE, 4, Budget(0.1), predict, score, tmp_path / "x.jsonl", 10)
+        search(Candidates(SPACE, 4, Budget(0.1), predict), score, tmp_path / "x.jsonl", 10)
 
 
 def test_defaults_are_of_the_teacher():
@@ -91,7 +94,7 @@ def test_spaces_that_hold_no_choice_are_refused(space):
 
 
 def test_the_page_shows_the_winner(tmp_path):
-    tried = search(SPACE, 4, Budget(0.9), predict, score, tmp_path / "tried.jsonl", 20)
+    tried = search(Candidates(SPACE, 4, Budget(0.9), predict), score, tmp_path / "tried.jsonl", 20)
     text = page(tried, Budget(0.9), "accuracy", ["Timed on <here>."])
     assert str(tried[0].student) in text and f"{tried[0].score:.4f}" in text
     assert "&lt;here&gt;" in text and text.count("<svg") == 2
