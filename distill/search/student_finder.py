@@ -93,7 +93,8 @@ class StudentFinder:
         config = config_of(self.teacher)
         if self.budget.size_mb is None:
             return [config.vocabulary_size]
-        row = QUANTIZATIONS[self.options.quantization].bits / 8 * config.hidden_dim  # bytes
+        bits = QUANTIZATIONS[self.options.quantization].weight_bits
+        row = bits / 8 * config.hidden_dim  # bytes
         rooms = (share * self.budget.size_mb * 1e6 / row for share in TABLE_SHARES)
         rounded = (max(100, round(int(room), -2)) for room in rooms)
         return [min(room, config.vocabulary_size) for room in rounded]
