@@ -1,6 +1,7 @@
 """`find_student` and `measure_students` as a user runs them."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -76,8 +77,8 @@ def test_times_of_a_phone_decide(order, run, refused, flags, tmp_path):
     files, logs = sorted((tmp_path / "costs").glob("*.tflite")), tmp_path / "logs"
     logs.mkdir()
     for file in files:
-        units = int(file.stem.split("units")[1].split("_")[0])
-        (logs / f"{file.stem}.txt").write_text(f"Inference (avg): {units * 1000}")
+        layers, _, units, _ = map(int, re.findall(r"\d+", file.stem))
+        (logs / f"{file.stem}.txt").write_text(f"Inference (avg): {layers * units * 1000}")
     phone = f"{tmp_path}/phone"
     copied = [*flags, f"--output_dir={phone}", f"--results={logs}", "--device=A phone"]
     assert "fixed_only" in refused("measure_students", *copied)
@@ -85,7 +86,7 @@ def test_times_of_a_phone_decide(order, run, refused, flags, tmp_path):
     table = f"--cost_table={phone}/costs/costs.tsv"
     run("find_student", *whole, table, "--latency_ms=40", "--candidates=3")
     found = json.loads((folder / "search.json").read_text())["student"]
-    assert found["student"]["intermediate_dim"] == 32
+    assert len(found["student"]["layers"]) == 1 and found["student"]["intermediate_dim"] == 32
     np.testing.assert_allclose(found["latency_ms"], 32, rtol=1e-3)
     line = refused("find_student", *whole, table, "--latency_ms=1")
     assert "nearest" in line and "32 units" in line
