@@ -129,9 +129,8 @@ def prune_structure(model, importance, num_heads=None, intermediate_dim=None):
             "BERT."
         )
     fields = {"intermediate_dim": num_units}
-    head_dim = config.head_dim or config.hidden_dim // config.num_heads
     if num_heads < config.num_heads:
-        fields |= {"num_heads": num_heads, "head_dim": head_dim}
+        fields |= {"num_heads": num_heads, "head_dim": config.key_dim}
     counts = {"heads": num_heads, "units": num_units}
     rows = {
         block: {kind: _best(x, counts[kind]) for kind, x in scores.items()}
@@ -166,12 +165,11 @@ def _with_parts(model, config, parts):
         parts: {block: {kind: numbers}} of the heads and units.
     """
     source = config_of(model)
-    head_dim = source.head_dim or source.hidden_dim // source.num_heads
     kept = {}  # {block: {kind: rows}}, with the number of all units
     for block, numbers in parts.items():
         kept[block] = {"units": numbers["units"], "count": source.intermediate_dim}
         if "heads" in numbers:
-            rows = numbers["heads"][:, None] * head_dim + np.arange(head_dim)
+            rows = numbers["heads"][:, None] * source.key_dim + np.arange(source.key_dim)
             kept[block]["heads"] = rows.ravel()
     return rebuild(model, config, functools.partial(_cut, kept))
 

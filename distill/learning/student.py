@@ -96,7 +96,7 @@ def _scaled_sizes(teacher_config, num_layers, hidden_dim, num_heads, same_family
         # After head pruning there are fewer heads than the width has room for.
         num_heads, head_dim = teacher_config.num_heads, teacher_config.head_dim
     elif num_heads is None:
-        size = teacher_config.head_dim or teacher_config.hidden_dim // teacher_config.num_heads
+        size = teacher_config.key_dim
         num_heads = teacher_config.num_heads if hidden_dim % size else hidden_dim // size
     ratio = teacher_config.intermediate_dim / teacher_config.hidden_dim
     return {

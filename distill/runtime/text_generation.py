@@ -58,7 +58,9 @@ class _GenerationFile:
         pad = self._generation.get("pad_token_id", ends[0])
         constraints = self._constraints(constraints, ends[0], pad)
         steps = self._new_tokens(search, max_new_tokens)
-        self.settings = SearchSettings(search, constraints, steps, ends, pad, stop_strings)
+        self.settings = SearchSettings(
+            search, constraints, steps, ends, pad=pad, stop_strings=stop_strings
+        )
         self.settings.check(self.decoder.vocabulary_size)
         self._write = TextSearch(self.decoder, self.settings)
         self._lock = threading.Lock()

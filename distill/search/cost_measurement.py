@@ -138,12 +138,11 @@ def setting_of(model, quantization, tokens, device=None):
         device: that they run on; this machine where None.
     """
     config = config_of(model)
-    head_dim = getattr(config, "head_dim", None) or config.hidden_dim // config.num_heads
     return Setting(
         device=device or this_device(),
         model_type=config.model_type,
         hidden_dim=config.hidden_dim,
-        head_dim=head_dim,
+        head_dim=config.key_dim,
         quantization=quantization,
         tokens=tokens,
     )

@@ -1,4 +1,4 @@
-"""Measured times and sizes of files of random weights, and what they predict of a student's."""
+"""Measured times and sizes of files of a teacher's parts, and what they predict of a student's."""
 
 import csv
 import dataclasses

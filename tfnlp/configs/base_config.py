@@ -201,6 +201,11 @@ class TextConfig(Settings, BaseConfig):
             )
 
     @property
+    def key_dim(self):
+        """H, the size of one head, whether or not `head_dim` says it."""
+        return self.head_dim or self.hidden_dim // self.num_heads
+
+    @property
     def lm_activation(self):
         """Activation before the masked LM output."""
         return self.activation

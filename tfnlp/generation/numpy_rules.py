@@ -27,7 +27,7 @@ class TextRules:
 
     @property
     def normalize(self):
-        """Whether scores are log-probabilities after the rules, whatever their sum is before."""
+        """True if scores are log-probabilities after the rules, whatever their sum is before."""
         return self.constraints.renormalize and self.constraints.repetition_penalty == 1
 
     def __call__(self, scores, texts):

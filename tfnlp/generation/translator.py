@@ -68,7 +68,9 @@ class Translator(Searcher):
         end, pad = config.end_token_id, config.pad_token_id
         constraints = translation_constraints(constraints, end, pad)
         search = search or Beam()
-        settings = SearchSettings(search, constraints, max_new_tokens, (end,), pad, stop_strings)
+        settings = SearchSettings(
+            search, constraints, max_new_tokens, (end,), pad=pad, stop_strings=stop_strings
+        )
         super().__init__(decoder, settings, batch_size)
 
     def __call__(self, sources, too_long="error", on_token=None):
