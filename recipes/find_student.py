@@ -8,7 +8,8 @@ tokens the most important. Files of such parts are timed on this machine, or on 
 measure_students). Then students within the budget are tried on --dev; the best is distilled to its
 end. OUTPUT_DIR/search.html shows all that were tried, and OUTPUT_DIR/students/ has the
 winner's run and its model.tflite. The same command resumes; with another budget it takes the same
-supernet. --quick does all of it in a fraction of the time.
+supernet. --quick does all of it in a fraction of the time. OUTPUT_DIR/starts/ has the winner as it
+was before its training, for --student_dir of a distillation of whole texts with other settings.
 """
 
 import dataclasses
@@ -67,14 +68,14 @@ def main():
     finder.check_budget(table, FLAGS.seed)
     facts = [table.describe()]
     logging.info("%s", facts[0])
-    logging.info("Step 2 of 4: the supernet, for %d epochs.", supernet_epochs)
+    logging.info("Step 2 of 4: the supernet.")
     model = finder.train_supernet(supernet_config)
     logging.info("Step 3 of 4: the search of %d students.", count)
     tried = finder.search(model, table, count, FLAGS.seed)
     metric = finder.task.monitor
     write_text(folder / "search.html", search.page(tried, finder.budget, metric, facts))
     logging.info("%s", search.reason(tried, metric))
-    logging.info("Step 4 of 4: the winner alone, for %d epochs.", epochs)
+    logging.info("Step 4 of 4: the winner alone.")
     run, tokenizer, figures = finder.finish(
         model, tried[0].student, dataclasses.replace(config, epochs=epochs)
     )

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 import pathlib
 import platform
 import re
@@ -18,8 +19,9 @@ from tfnlp.utils.files import read_json
 from tfnlp.utils.progress import progress_bar
 
 TABLE = "costs.tsv"
-# What LiteRT's benchmark_model says of a run, in microseconds.
-BENCHMARK_MODEL = re.compile(r"Inference \(avg\): ([\d.e+]+)")
+# What LiteRT's benchmark_model says of a run, in microseconds, and of its file.
+MICROSECONDS = re.compile(r"Inference \(avg\): ([\d.e+]+)")
+MEGABYTES = re.compile(r"file size \(MB\): ([\d.e+]+)")
 
 
 def grid(space):
@@ -100,31 +102,41 @@ def read_results(students, folder, results, setting):
             benchmark_model, for each NAME.tflite.
 
     Raises:
-        InputError: if a result is missing, or has no time.
+        InputError: if a result is missing, has no time, or is of a file of another size.
     """
     folder, table = pathlib.Path(folder), CostTable(setting)
     for student in students:
         name = file_name(student)
-        ms = _read_ms(pathlib.Path(results) / name, setting.tokens)
         size_mb = (folder / f"{name}.tflite").stat().st_size / 1e6
+        ms = _read_ms(pathlib.Path(results) / name, setting.tokens, size_mb)
         table.rows.append(Measured(*_sizes(student), ms, size_mb))
     table.write(folder / TABLE)
     return table
 
 
-def _read_ms(path, tokens):
-    """Return the milliseconds of a result, a path without its ending."""
+def _read_ms(path, tokens, size_mb):
+    """Return the milliseconds of a result, a path without its ending, of a file of `size_mb`."""
     page, log = (path.with_name(f"{path.name}.{ending}") for ending in ("json", "txt"))
-    ms = None
+    ms, measured_mb = None, size_mb
     if page.exists():
-        ms = read_json(page).get("latency_ms", {}).get("1", {}).get(str(tokens))
+        figures = read_json(page)
+        ms = figures.get("latency_ms", {}).get("1", {}).get(str(tokens))
+        measured_mb = figures.get("size_mb", size_mb)
     elif log.exists():
-        match = BENCHMARK_MODEL.search(log.read_text("utf-8", "replace"))
-        ms = match and float(match[1]) / 1e3
+        text = log.read_text("utf-8", "replace")
+        if match := MICROSECONDS.search(text):
+            ms = float(match[1]) / 1e3
+        if match := MEGABYTES.search(text):
+            measured_mb = float(match[1])
     if ms is None:
         raise InputError(
             f"{page} or {log} with the time at {tokens} tokens is missing; run {path.name}.tflite "
             "on the device by recipes.benchmark_tflite, or by benchmark_model and keep its log."
+        )
+    if not math.isclose(measured_mb, size_mb, rel_tol=1e-3):
+        raise InputError(
+            f"The results of {path} are of a file of {measured_mb:.3f} MB, but {path.name}.tflite "
+            f"has {size_mb:.3f} MB, of other flags; run it on the device again."
         )
     return ms
 

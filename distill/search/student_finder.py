@@ -34,7 +34,8 @@ from tfnlp.utils.files import write_text
 # Shares of `size_mb` that the table of tokens may take, where no numbers of tokens are given.
 TABLE_SHARES = (0.35, 0.5, 0.65)
 MARK = "made_of.txt"  # in a folder: the fingerprint of what its files are made of
-SUPERNET, COSTS, TRIED, STUDENTS = "supernet", "costs", "tried_{}.jsonl", "students"
+SUPERNET, COSTS, TRIED = "supernet", "costs", "tried_{}.jsonl"
+STARTS, STUDENTS = "starts", "students"
 
 
 @dataclasses.dataclass
@@ -50,7 +51,8 @@ class StudentFinder:
     | `costs/` | files of its parts, and the table of their times and sizes |
     | `supernet/` | the run of the supernet |
     | `tried_HASH.jsonl` | the students of a supernet that were tried, with costs and scores |
-    | `students/NAME_HASH/` | the run of a winner of a supernet, and its `model.tflite` |
+    | `starts/NAME_HASH/` | a winner as the supernet has it, to distil it otherwise |
+    | `students/NAME_HASH/` | its run, and its `model.tflite` |
 
     Args:
         teacher_dir: folder of the teacher.
@@ -231,9 +233,12 @@ class StudentFinder:
         teacher = self._teacher()
         if self.task.kind.by_token and tokenizer is not self.tokenizer:
             teacher = Teacher([pruned_teacher], tokenizer, self.task, unpruned=teacher)
+        start = extract(pruned, student)
+        labels, settings = self.task.label_names, self.task.settings
+        save_model(start, self.folder / STARTS / name, labels, tokenizer, settings)
         figures = Distillation(
             self.task,
-            extract(pruned, student),
+            start,
             tokenizer,
             data=self.data,
             config=config,

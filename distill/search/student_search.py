@@ -145,8 +145,8 @@ def search(candidates, score, path, count, seed=0):
                 candidates.space.bounds(candidates.depth),
                 integrality=True,
                 init=generation,
-                maxiter=100 * count,
-                tol=0,
+                maxiter=count,
+                tol=-1,  # a generation that scores alike is no end
                 polish=False,
                 rng=seed,
             )

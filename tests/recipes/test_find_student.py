@@ -47,6 +47,17 @@ def test_the_winner_is_within_the_budget(order):
     assert (folder / "search.html").read_text().count("<svg") == 2
 
 
+def test_the_winner_is_distilled_with_other_settings(order, flags, run, tmp_path):
+    folder, _, _ = order
+    (start,) = (folder / "starts").iterdir()
+    files = [x for x in flags if re.match("--(teacher_dir|train|dev|max_length)", x)]
+    still = ["--learning_rate=0", "--epochs=1", f"--output_dir={tmp_path / 'x'}"]
+    run("distill_classifier", *files, f"--student_dir={start}", SMALL_BATCHES, *still)
+    accuracy = json.loads((tmp_path / "x" / "figures.json").read_text())["dev_accuracy"]
+    score = json.loads((folder / "search.json").read_text())["student"]["score"]
+    assert accuracy == pytest.approx(score, abs=1e-6)
+
+
 def test_another_budget_takes_the_same_supernet(order, run):
     folder, flags, _ = order
     state = (folder / "supernet" / "state.safetensors").read_bytes()
@@ -82,6 +93,10 @@ def test_times_of_a_phone_decide(order, run, refused, flags, tmp_path):
     phone = f"{tmp_path}/phone"
     copied = [*flags, f"--output_dir={phone}", f"--results={logs}", "--device=A phone"]
     assert "fixed_only" in refused("measure_students", *copied)
+    log = logs / f"{files[0].stem}.txt"
+    log.write_text(f"input model file size (MB): 1.5\n{log.read_text()}")
+    assert "1.5" in refused("measure_students", *copied, "--fixed_only")
+    log.write_text(log.read_text().replace("1.5", f"{files[0].stat().st_size / 1e6}"))
     run("measure_students", *copied, "--fixed_only")
     table = f"--cost_table={phone}/costs/costs.tsv"
     run("find_student", *whole, table, "--latency_ms=40", "--candidates=3")

@@ -41,6 +41,11 @@ def test_the_best_within_the_budget_is_found(tmp_path, budget):
     assert all(x.score == score(x.student) for x in tried)
 
 
+def test_a_search_goes_on_where_students_score_alike(tmp_path):
+    candidates = Candidates(SPACE, 4, Budget(0.9), predict)
+    assert len(search(candidates, lambda student: 0.5, tmp_path / "tried.jsonl", 40)) == 40
+
+
 def test_a_stopped_search_goes_on(tmp_path):
     path, budget = tmp_path / "tried.jsonl", Budget(0.9)
     scored = []
