@@ -19,7 +19,7 @@ from absl import flags
 from distill import learning
 from recipes.flags import data_flags, dataclass_flags, distillation_flags, task_flags
 from recipes.shell import distillation_run, entry_point
-from recipes.shell.command_line import group, no_effect, refuse_beside
+from recipes.shell.command_line import group, no_effect
 from tfnlp import checkpoints, pipelines, tasks, text
 from tfnlp.tasks.vector_settings import VectorSettings
 from tfnlp.utils.errors import InputError
@@ -94,8 +94,6 @@ def load_teacher(task):
 
 def check_flags():
     """Raise an InputError for conflicting flags of the distillation of vectors."""
-    place = "vectors without labels, which have no loss to measure them by"
-    refuse_beside(["keep_heads", "keep_units"], place)
     if len(distillation_flags.teacher_dirs()) > 1:
         raise InputError(
             f"teacher_dir={FLAGS.teacher_dir}: vectors of several teachers lie in different "

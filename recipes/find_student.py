@@ -3,6 +3,8 @@
     python -m recipes.find_student --teacher_dir=runs/teacher/best --train=train.tsv \\
         --dev=dev.tsv --latency_ms=0.6 --size_mb=12 --output_dir=runs/order
 
+Of an embedder --train has texts alone, and --dev pairs of --text_column and --pair_column.
+
 One supernet is distilled, whose parts are students: some of its layers, of its heads, units and
 tokens the most important. Files of such parts are timed on this machine, or on a phone (see
 measure_students). Then students within the budget are tried on --dev; the best is distilled to its
@@ -26,7 +28,7 @@ from tfnlp.utils.files import write_json, write_text
 
 FLAGS = flags.FLAGS
 student_space_flags.define_flags()
-training_flags.define_training_flags(epochs=None, learning_rate=1e-4)
+training_flags.define_training_flags(epochs=4, learning_rate=1e-4)
 with group("Search"):
     dataclass_flags.define(search.Budget)
     flags.DEFINE_string(
@@ -36,12 +38,12 @@ with group("Search"):
     )
     flags.DEFINE_bool("quick", False, "Train shorter and try fewer, where no flag says otherwise.")
     flags.DEFINE_integer(
-        "supernet_epochs", None, "Epochs of the supernet; 4, or 1 with --quick, if not given.", 1
+        "supernet_epochs", None, "Epochs of the supernet; 4, or 2 with --quick, if not given.", 1
     )
     flags.DEFINE_integer(
         "candidates", None, "Students to try; 200, or 40 with --quick, if not given.", 1
     )
-FLAGS["epochs"].help = "Epochs of the winner; 4, or 1 with --quick, if not given."
+FLAGS["epochs"].help = "Epochs of the winner."
 # Flags that may change between runs of one supernet and one student.
 FREE = {"latency_ms", "size_mb", "cost_table", "quick", "candidates", "supernet_epochs", "epochs"}
 FREE |= {"num_layers", "num_heads", "intermediate_dim", "keep_tokens", "tokens"}
@@ -54,8 +56,8 @@ def main():
     for name in ("strategy", "xla"):
         if FLAGS[name].present:
             raise no_effect(name, "on a supernet, which one device trains step by step")
-    lengths = {"supernet_epochs": (4, 1), "candidates": (200, 40), "epochs": (4, 1)}
-    supernet_epochs, count, epochs = (
+    lengths = {"supernet_epochs": (4, 2), "candidates": (200, 40)}
+    supernet_epochs, count = (
         FLAGS[name].value or default[FLAGS.quick] for name, default in lengths.items()
     )
     folder = pathlib.Path(FLAGS.output_dir)
@@ -76,9 +78,7 @@ def main():
     write_text(folder / "search.html", search.page(tried, finder.budget, metric, facts))
     logging.info("%s", search.reason(tried, metric))
     logging.info("Step 4 of 4: the winner alone.")
-    run, tokenizer, figures = finder.finish(
-        model, tried[0].student, dataclasses.replace(config, epochs=epochs)
-    )
+    run, tokenizer, figures = finder.finish(model, tried[0].student, config)
     path, costs = finder.export(run, tokenizer)
     facts.append(scores_of(figures, metric))
     facts.append(

@@ -5,6 +5,7 @@ import functools
 import itertools
 import re
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -25,16 +26,17 @@ def measure_importance(model, task, tokenizer, examples, max_length, limit=1000,
     Michel et al. 2019, 'Are Sixteen Heads Really Better than One?', eq. 2: the mean over examples
     of |dL / dg| for a gate g on a head, which equals A_h(x) * dL / dA_h(x). Units have a gate in
     the same way. The gate scales the rows of the kernel that reads the head, so its gradient is
-    the sum over these rows of kernel * gradient.
+    the sum over these rows of kernel * gradient. Without labels, as of vectors, L is each vector's
+    product with random signs: its gradient grows with how much the vector depends on the gate.
 
     Args:
         model: fine-tuned for the task.
         task: see `tfnlp.tasks`.
         tokenizer: the model's.
-        examples: of the task, with labels.
+        examples: of the task.
         max_length: the longest input in tokens.
         limit: the number of inputs to use, drawn from all of any length.
-        seed: of the draw.
+        seed: of the draw, and of the signs.
 
     Returns:
         {block: {"heads": (N,), "units": (F,)}} by the path of each block, such as "encoder_0" (a
@@ -51,12 +53,15 @@ def measure_importance(model, task, tokenizer, examples, max_length, limit=1000,
     weights = merged_weights(model)
     values = [tf.convert_to_tensor(weights[kernel.path]) for kernel in gated.values()]
 
+    draws = keras.random.SeedGenerator(seed)
+
     @tf.function(reduce_retracing=True)
-    def gate_gradients(inputs, labels):
+    def gate_gradients(inputs, *labels):
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(kernels)
             outputs = model(inputs, training=False)
-            loss = task.loss(labels, {key: outputs[key] for key in task.kind.reads})
+            outputs = {key: outputs[key] for key in task.kind.reads}
+            loss = task.loss(*labels, outputs) if labels else _randomly_signed(outputs, draws)
         gradients, by_kernel = [], tape.gradient(loss, kernels)
         for (_, kind), value, gradient in zip(gated, values, by_kernel, strict=True):
             rows = tf.reduce_sum(value * gradient, axis=1)
@@ -72,14 +77,22 @@ def measure_importance(model, task, tokenizer, examples, max_length, limit=1000,
     count = min(limit, len(batches))
     sums = [0.0] * len(gated)
     with progress_bar(total=count, desc="importance", unit="text") as bar:
-        for inputs, labels in itertools.islice(batches.dataset(), count):
-            for i, gradient in enumerate(gate_gradients(inputs, labels)):
+        for batch in itertools.islice(batches.dataset(), count):
+            for i, gradient in enumerate(gate_gradients(*batch)):
                 sums[i] = sums[i] + np.asarray(gradient, "float64")
             bar.update()
     importance = {}
     for (block, kind), total in zip(gated, sums, strict=True):
         importance.setdefault(block, {})[kind] = total / count
     return importance
+
+
+def _randomly_signed(outputs, draws):
+    """Return the sum of outputs, each number by a random sign of a `SeedGenerator`."""
+    signs = {
+        x: keras.random.randint(v.shape, 0, 2, seed=draws) * 2 - 1 for x, v in outputs.items()
+    }
+    return sum(tf.reduce_sum(v * tf.cast(signs[x], v.dtype)) for x, v in outputs.items())
 
 
 def _gated_kernels(model, config):

@@ -6,7 +6,7 @@ import warnings
 from absl import logging
 
 from distill.learning.distiller import Distiller
-from distill.learning.methods import soft_label_terms
+from distill.learning.methods import similarity_terms, soft_label_terms
 from distill.learning.teacher import Teacher, check_model
 from distill.learning.terms import read_by_terms
 from tfnlp.checkpoints import check_saves
@@ -66,6 +66,12 @@ def split_phases(terms, task, intermediate_epochs, hard_label_weight=0.5):
     return [first, Phase(predictions, hard_label_weight=hard_label_weight)]
 
 
+def _default_phase(task):
+    if task.labelled:
+        return Phase(soft_label_terms(task, weight=0.5))
+    return Phase(soft_label_terms(task) + similarity_terms(task), hard_label_weight=0.0)
+
+
 @dataclasses.dataclass
 class Distillation(FineTuning):
     """The distillation of a teacher into a student for a task, from labels and from the teacher.
@@ -82,7 +88,8 @@ class Distillation(FineTuning):
         tokenizer: the student's.
         data, config, run, compress: as in `FineTuning`.
         teacher: a `Teacher` of a task.
-        phases: a list of `Phase`; one of soft labels beside the task's own loss where None.
+        phases: a list of `Phase`; one of soft labels beside the task's own loss where None, and
+            without labels one of the teacher's vectors and their similarities.
         teacher_train: examples that the teacher reads in place of `data.train`, one for each, such
             as the originals of translations; the same where None.
 
@@ -101,7 +108,7 @@ class Distillation(FineTuning):
     teacher_train: object = None
 
     def __post_init__(self):
-        self.phases = self.phases or [Phase(soft_label_terms(self.task, weight=0.5))]
+        self.phases = self.phases or [_default_phase(self.task)]
         self.terms = [term for phase in self.phases for term in phase.terms]
 
     def check(self):
@@ -120,8 +127,12 @@ class Distillation(FineTuning):
         live = None if self.runs_once() else self.teacher.model
         terms = self.teacher.terms(phase.terms)
         if self.task.labelled:
-            return Distiller(self.model, self.task, terms, live, phase.hard_label_weight)
-        return Distiller(read_by_terms(self.model, terms), None, terms, live, 0)
+            return self.distiller(self.model, self.task, terms, live, phase.hard_label_weight)
+        return self.distiller(read_by_terms(self.model, terms), None, terms, live, 0)
+
+    def distiller(self, *arguments):
+        """Return a `Distiller` of its arguments."""
+        return Distiller(*arguments)
 
     def reads_same_tokens(self):
         """Return whether teacher and student read the same tokens of a training example."""

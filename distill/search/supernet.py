@@ -161,11 +161,12 @@ class SupernetDistiller(Distiller):
         supernet: a `Supernet`.
         space: a complete `SearchSpace`.
         seed: of the random ones.
+        student: the supernet's model, or one of some of its outputs.
         task, terms, teacher, hard_label_weight: as in `Distiller`. The loss is the students' mean.
     """
 
-    def __init__(self, supernet, space, seed, *args, **kwargs):
-        super().__init__(supernet.model, *args, **kwargs)
+    def __init__(self, supernet, space, seed, student, *args, **kwargs):
+        super().__init__(student, *args, **kwargs)
         self.supernet, self.space = supernet, space
         ends = space.largest(supernet.depth), space.smallest(supernet.depth)
         self.ends = [Parts.of(student, supernet.depth) for student in ends]
@@ -226,15 +227,12 @@ class SupernetDistillation(Distillation):
     supernet: Supernet = dataclasses.field(kw_only=True)
     space: SearchSpace = dataclasses.field(kw_only=True)
 
-    def _distiller(self, phase):
-        live = None if self.runs_once() else self.teacher.model
-        terms, weight = self.teacher.terms(phase.terms), phase.hard_label_weight
-        arguments = self.supernet, self.space, self.config.seed
-        return SupernetDistiller(*arguments, self.task, terms, live, weight)
+    def distiller(self, *arguments):
+        return SupernetDistiller(self.supernet, self.space, self.config.seed, *arguments)
 
 
 class StudentScorer:
-    """Scores of a supernet's students on labelled examples, a dict of figures for each.
+    """Scores of a supernet's students on examples, a dict of figures for each.
 
     Args:
         supernet: a `Supernet`, with the vocabulary of the students.

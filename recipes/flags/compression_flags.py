@@ -27,8 +27,8 @@ def define_distillation_flags():
     flags.DEFINE_integer(
         "keep_heads",
         None,
-        "Attention heads to keep in each layer, the most important to the teacher's loss on 1,000 "
-        "examples of --train; all if not given.",
+        "Attention heads to keep in each layer, the most important to the teacher's loss (or "
+        "vectors) on 1,000 examples of --train; all if not given.",
         1,
     )
     flags.DEFINE_integer(

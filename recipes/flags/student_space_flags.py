@@ -4,12 +4,13 @@ import pathlib
 
 from absl import flags
 
-from distill import export, search
+from distill import export, learning, search
 from recipes.flags import data_flags, dataclass_flags
 from recipes.shell import entry_point
 from recipes.shell.command_line import group
-from tfnlp import checkpoints, pipelines, training
+from tfnlp import checkpoints, pipelines, tasks, training
 from tfnlp.tasks.kinds import EMBEDDER
+from tfnlp.tasks.vector_settings import VectorSettings
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -48,19 +49,18 @@ def start_finder(start_run=None, budget=None):
             "its best/ by export_tflite with `calibration_text`."
         )
     folder = FLAGS.teacher_dir
-    kind, labels = pipelines.read_kind(folder), checkpoints.read_labels(folder)
+    kind, columns = pipelines.read_kind(folder), dataclass_flags.read(pipelines.Columns)
+    settings = checkpoints.read_task_settings(folder)
     if kind == EMBEDDER:
-        raise InputError(
-            f"teacher_dir={folder} gives vectors, which have no labels to find a student by; give "
-            "another teacher, or distil the vectors by distill_embedder."
-        )
-    reader = pipelines.prediction_task(kind, labels, checkpoints.read_task_settings(folder))
-    columns = dataclass_flags.read(pipelines.Columns)
-    splits = data_flags.read_splits(lambda path: reader.read_labelled(path, columns))
+        task, splits = read_texts(settings, columns)
+    else:
+        reader = pipelines.prediction_task(kind, checkpoints.read_labels(folder), settings)
+        splits = data_flags.read_splits(lambda path: reader.read_labelled(path, columns))
+        task = reader.task()
     entry_point.load_tensorflow()
     return search.StudentFinder(
         teacher_dir=folder,
-        task=reader.task(),
+        task=task,
         data=training.Splits.from_parts(splits, FLAGS.max_length),
         folder=pathlib.Path(FLAGS.output_dir),
         start_run=start_run,
@@ -69,3 +69,22 @@ def start_finder(start_run=None, budget=None):
         options=dataclass_flags.read(export.Export, max_length=FLAGS.max_length),
         tokens=FLAGS.tokens,
     )
+
+
+def read_texts(settings, columns):
+    """Return the task of an embedder, and {split: examples}: texts, and pairs to score.
+
+    Args:
+        settings: of the teacher's folder.
+        columns: a `Columns`.
+    """
+    entry_point.load_tensorflow()
+    pair = columns.text or "sentence1", columns.pair or "sentence2"
+    loss = "cosent" if columns.label else "ranking"  # which decides the score alone
+    prompts = tasks.prompts_of(settings)
+    task = learning.VectorImitation(VectorSettings(loss=loss, num_texts=2), *prompts)
+    splits = data_flags.read_splits(
+        lambda path: tasks.read_text_groups(path, pair, columns.label),
+        lambda path: task.with_prompts(learning.read_unlabelled([path], pair)),
+    )
+    return task, splits

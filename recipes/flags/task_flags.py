@@ -220,15 +220,8 @@ def read_prompts(folder):
         The beginnings of first and of other texts, and the settings of a model that keeps them.
     """
     known = checkpoints.read_task_settings(folder) if folder else {}
-    prompts = dict(known.get("prompts", {}))
-    if "passage" in prompts:  # as E5 calls it
-        prompts.setdefault("document", prompts["passage"])
-    for name in ("query", "document"):
-        if FLAGS[f"{name}_prompt"].value is not None:
-            prompts[name] = FLAGS[f"{name}_prompt"].value
-    query, document = prompts.get("query", ""), prompts.get("document", "")
-    default = "query" if query and query == document else known.get("default_prompt")
-    return (query, document), {"prompts": prompts, "default_prompt": default}
+    of_flags = {name: FLAGS[f"{name}_prompt"].value for name in ("query", "document")}
+    return tasks.prompts_of(known, **{k: v for k, v in of_flags.items() if v is not None})
 
 
 def read_questions():

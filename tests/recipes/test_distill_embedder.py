@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from tfnlp.checkpoints import load_model, save_model
+from tfnlp.checkpoints import load_model, read_config, save_model
 from tfnlp.models import build_model
 from tfnlp.pipelines import load_runner
 from tfnlp.text import WordPieceTokenizer
@@ -58,6 +58,15 @@ def test_a_narrower_student_gives_the_teachers_vectors(run, flags, tmp_path):
     )
     assert student.shape == teacher.shape
     assert (student * teacher).sum(-1).min() > 0.9
+
+
+def test_the_most_important_heads_are_kept(run, flags, tmp_path):
+    how = ["--train_columns=en", "--keep_heads=1", "--keep_units=8", "--max_steps=1"]
+    run("distill_embedder", *flags, *how)
+    config = read_config(tmp_path / "run/best")
+    assert (config.num_heads, config.intermediate_dim) == (1, 8)
+    vectors = load_runner(tmp_path / "run/best").embed(["a fine film", "not dull"])
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=-1), 1, rtol=1e-5)
 
 
 def test_what_leaves_nothing_to_learn_is_told(refused, flags):

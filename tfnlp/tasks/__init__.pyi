@@ -22,6 +22,7 @@ from .regression import read_scored_pairs as read_scored_pairs
 from .retrieval import retrieval_scores as retrieval_scores
 from .sentence_vectors import SentenceVectors as SentenceVectors
 from .sentence_vectors import TextGroups as TextGroups
+from .sentence_vectors import prompts_of as prompts_of
 from .sentence_vectors import read_text_groups as read_text_groups
 from .tagging import Tagging as Tagging
 from .tagging import read_tagged as read_tagged

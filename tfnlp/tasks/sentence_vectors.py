@@ -80,6 +80,22 @@ def read_text_groups(path, columns, score_column=None):
     return TextGroups(groups, scores if score_column else None)
 
 
+def prompts_of(settings, **prompts):
+    """Return what first and other texts begin with, a pair, and the settings of a model of these.
+
+    Args:
+        settings: of an embedder's folder.
+        prompts: `query` or `document`, in place of those of the settings.
+    """
+    known = dict(settings.get("prompts", {}))
+    if "passage" in known:  # as E5 calls it
+        known.setdefault("document", known["passage"])
+    prompts = known | prompts
+    query, document = prompts.get("query", ""), prompts.get("document", "")
+    default = "query" if query and query == document else settings.get("default_prompt")
+    return (query, document), {"prompts": prompts, "default_prompt": default}
+
+
 class SentenceVectors(Task):
     """Training of vectors of texts (Reimers & Gurevych 2019, 'Sentence-BERT').
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from distill.compression.structured_pruning import measure_importance, prune_structure
+from distill.learning import VectorImitation
+from distill.learning.vector_imitation import PlainTexts
 from tests.models.small import sizes
 from tfnlp.checkpoints import load_model, read_config, save_model
 from tfnlp.layers import fake_quantize, get_ranges, set_ranges
@@ -124,6 +126,17 @@ def test_importance_is_of_texts_of_any_length(tokenizer, monkeypatch, no_graphs)
     first = looked_at(0)
     assert 2 <= sum(i >= 30 for i in first) <= 10 and len({*first}) == 12
     assert looked_at(0) == first != looked_at(1)
+
+
+def test_importance_of_vectors_is_what_they_depend_on(tokenizer):
+    fields = SIZES | {"vocabulary_size": tokenizer.vocabulary_size, "num_layers": 1}
+    model = build_model(BertConfig(**fields), "embedder")
+    (kernel,) = (w for w in model.weights if w.path.endswith("attention/output/kernel"))
+    kernel.assign(np.asarray(kernel) * np.repeat([0, 1, 0.01, 0.1], 4)[:, None])  # heads of 4 rows
+    texts = PlainTexts(["a fine film", "dull", "정말 좋은 film", "a plot"] * 4)
+    scores = measure_importance(model, VectorImitation(), tokenizer, texts, 16)["encoder_0"]
+    assert scores["heads"].argsort().tolist() == [0, 2, 3, 1] and scores["heads"][0] == 0
+    assert scores["units"].min() > 0
 
 
 def test_models_that_cannot_be_pruned_are_refused():

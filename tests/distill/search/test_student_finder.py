@@ -1,10 +1,13 @@
 """Every kind of teacher has its student found."""
 
 import dataclasses
+import itertools
 
 import pytest
 
 from distill.export.options import Export
+from distill.learning import VectorImitation
+from distill.learning.vector_imitation import PlainTexts
 from distill.runtime import load_runner
 from distill.search import Budget, SearchSpace, StudentFinder, cost_measurement, student_finder
 from tests.distill.conftest import INPUTS
@@ -13,7 +16,8 @@ from tfnlp.checkpoints import read_labels, read_task_settings, save_model
 from tfnlp.models import BertConfig, build_model
 from tfnlp.pipelines import read_kind
 from tfnlp.pipelines.prediction_tasks import prediction_task
-from tfnlp.tasks import Classification
+from tfnlp.tasks import Classification, TextGroups
+from tfnlp.tasks.vector_settings import VectorSettings
 from tfnlp.text import Examples
 from tfnlp.training import RunFolder, Splits, TrainingConfig
 
@@ -36,12 +40,26 @@ def test_a_student_of_each_kind_is_found(kind, folders_and_files, tmp_path):
     if kind == "answerer":
         inputs.ids = [*"abcde"]
     examples = task.examples(inputs)
+    find(folder, task.task(), Splits(examples, examples, 16), tmp_path)
+
+
+def test_a_student_of_vectors_is_found(tokenizer, tmp_path):
+    config = BertConfig(**sizes(vocabulary_size=tokenizer.vocabulary_size))
+    save_model(build_model(config, "embedder"), tmp_path / "teacher", None, tokenizer)
+    texts = INPUTS["classifier"].texts
+    pairs = TextGroups([*itertools.pairwise(texts)], [0.1, 0.9, 0.3, 0.5])
+    task = VectorImitation(VectorSettings("cosent", num_texts=2))
+    find(tmp_path / "teacher", task, Splits(PlainTexts(texts), pairs, 16), tmp_path)
+
+
+def find(teacher, task, data, folder):
+    """Find a student, and check its figures and its file."""
     finder = StudentFinder(
-        str(folder),
-        task.task(),
-        Splits(examples, examples, 16),
-        tmp_path,
-        lambda name, decisive: RunFolder(tmp_path / name, decisive),
+        str(teacher),
+        task,
+        data,
+        folder,
+        lambda name, decisive: RunFolder(folder / name, decisive),
         SearchSpace(),
         Budget(size_mb=5),
         Export(max_length=16),
@@ -56,7 +74,7 @@ def test_a_student_of_each_kind_is_found(kind, folders_and_files, tmp_path):
     path, costs = finder.export(run, tokenizer)
     assert f"dev_{finder.task.monitor}" in figures
     assert costs.size_mb == pytest.approx(path.stat().st_size / 1e6)
-    assert load_runner(path).kind == read_kind(folder)
+    assert load_runner(path).kind == read_kind(teacher)
 
 
 def test_parts_of_other_data_or_options_are_made_anew(tokenizer, tmp_path, monkeypatch):

@@ -82,7 +82,6 @@ CASES = {
         "text.tsv --train_columns=sentence": "--text_columns=sentence1: {d}/text.tsv has no",
         "--train={d}/text.tsv --dev={d}/scores.tsv --translations --method=tinybert": "tinybert",
         "--train={d}/text.tsv --dev={d}/scores.tsv --accumulation_steps=2": "--accumulation_steps",
-        "--train={d}/text.tsv --dev={d}/scores.tsv --keep_heads=1": "--keep_heads=1 has no effect",
         "--train={d}/text.tsv --dev={d}/scores.tsv --teacher_dir=t,t": "give one",
         "--train={d}/text.tsv --dev={d}/scores.tsv --matryoshka_dims=8 --similarity_weight=0": "8",
     },
