@@ -43,10 +43,10 @@ flags.mark_flags_as_required(["web_dir"])
 
 EMPTY = "<!DOCTYPE html><html lang='en'><title>Benchmark</title>"
 IDS = """(async () => {
-  const { encode, WordPiece } = await import('./tfnlp.js');
+  const { encode, readPieces } = await import('./tfnlp.js');
   const part = async (name) => (await fetch(name)).json();
   const { rules, max_length } = await part('settings.json');
-  const pieces = new WordPiece(await part('tokenizer.json'), rules);
+  const pieces = readPieces(await part('tokenizer.json'), rules);
   return (await part('texts.json')).map((text) => encode(pieces, max_length, text).row.ids);
 })()"""
 TIMED = """(async () => {
@@ -120,7 +120,7 @@ def main():
 
 def compare_ids(page, address, place):
     """Print on how many hostile strings the page has the ids of Python's tokenizer."""
-    from tfnlp.text.tokenizers.tokenizer import Tokenizer
+    from distill import runtime
 
     texts = hostile_strings(FLAGS.strings, 0)
     # Two halves of a pair are one code point in JavaScript.
@@ -128,7 +128,7 @@ def compare_ids(page, address, place):
     (place / "ours" / "texts.json").write_text(json.dumps(texts))
     rows = page.open(f"{address}/ours/empty.html").js(IDS)
     folder = pathlib.Path(FLAGS.web_dir)
-    tokenizer = Tokenizer.from_json((folder / "tokenizer.json").read_text("utf-8"), "[PAD]")
+    tokenizer = runtime.load_runner(folder / "model.tflite").tokenizer
     longest = json.loads((folder / "settings.json").read_text("utf-8"))["max_length"]
     expected = tokenizer.encode(texts, max_length=longest)
     pairs = zip(rows, expected, texts, strict=True)

@@ -14,12 +14,14 @@ import subprocess
 import tempfile
 import unicodedata
 
-from distill.export.character_rules import word_rules
+from tokenizers import normalizers
+
+from distill.export.character_rules import normalized, word_rules
 from distill.runtime.associated_files import LABELS_FILE, TOKENIZER_FILE, check_kind, read_files
 from distill.runtime.litert_backend import read_tokenizer
 from tfnlp.plots.html_page import page_file
 from tfnlp.tasks.kinds import ANSWERER, CLASSIFIER, EMBEDDER, MULTI_LABEL_CLASSIFIER, TAGGER
-from tfnlp.text import WordPieceTokenizer
+from tfnlp.text import UnigramTokenizer, WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import write_json, write_text
 
@@ -34,6 +36,9 @@ NPM_OPTIONS = {"NPM_CONFIG_OMIT": "dev", "NPM_CONFIG_IGNORE_SCRIPTS": "true"}
 NPM_OPTIONS |= {"NPM_CONFIG_AUDIT": "false", "NPM_CONFIG_FUND": "false"}
 SURROGATES = (0xD800, 0xDFFF)
 SHORT_LENGTHS = (32, 128)
+# What XLM-R's pieces are read by, before spaces that follow each other become one.
+NMT_NFKC = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC()])
+ONE_SPACE = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
 
 
 def check_web(kind, tokenizer):
@@ -46,15 +51,34 @@ def check_web(kind, tokenizer):
     if kind not in WEB_KINDS:
         names = ", ".join(map(str, WEB_KINDS))
         raise InputError(f"`web` is for {names}, and the model is a {kind}; leave it out.")
-    if not isinstance(tokenizer, WordPieceTokenizer) or tokenizer.added_tokens:
+    if tokenizer.added_tokens or not (
+        isinstance(tokenizer, WordPieceTokenizer) or _reads_as_xlm_r(tokenizer)
+    ):
         raise InputError(
-            "`web` takes WordPiece without added tokens, and the model has another tokenizer; "
-            "leave it out."
+            "`web` takes WordPiece, or XLM-R's pieces normalised by NFKC, without added tokens, "
+            "and the model has another tokenizer; leave it out."
+        )
+    if kind in (TAGGER, ANSWERER) and not isinstance(tokenizer, WordPieceTokenizer):
+        raise InputError(
+            f"`web` runs a {kind} with WordPiece alone, whose places in a text it knows; leave it "
+            "out."
         )
     if shutil.which("npm") is None:
         raise InputError(
             "`web` builds the page by npm, which is not on the PATH; install Node.js 20 or newer."
         )
+
+
+def _reads_as_xlm_r(tokenizer):
+    """Return whether a tokenizer reads texts as `src/unigram.ts` does."""
+    if not isinstance(tokenizer, UnigramTokenizer) or tokenizer.family != "xlm-roberta":
+        return False
+    content = json.loads(tokenizer.to_json())
+    steps = [{"type": "Nmt"}, {"type": "NFKC"}, ONE_SPACE]
+    starts = {"replacement": "\u2581", "prepend_scheme": "always", "split": True}
+    return content["normalizer"] == {"type": "Sequence", "normalizers": steps} and (
+        content["pre_tokenizer"] == {"type": "Metaspace"} | starts
+    )
 
 
 def web_options(options, kind):
@@ -130,20 +154,24 @@ def write_model(path, folder, name):
 
 
 def character_rules(tokenizer):
-    """Return the rules of `word_rules` of a `WordPieceTokenizer` in the form of src/tokens.ts.
+    """Return the rules of code points of a tokenizer, in the form of src/tokens.ts.
 
     Returns:
         {"ranges": {reading: [first, last, first, last, ...]}, "changed": {code point: reading}}.
-        In the readings of ranges "@" stands for the code point, and "NFD" for its decomposition.
-        Lone surrogates are removed, as U+FFFD is.
+        In the readings of ranges "@" stands for the code point, and "NFD" and "NFKC" for that
+        form of it. WordPiece removes lone surrogates, as U+FFFD; XLM-R reads them as spaces.
     """
-    rules = word_rules(tokenizer.lowercase, tokenizer.strip_accents, tokenizer.split_cjk)
-    changed, points = {}, {"": [*range(SURROGATES[0], SURROGATES[1] + 1)]}
+    changed, lone, form = {}, "", "NFD"
+    if isinstance(tokenizer, WordPieceTokenizer):
+        rules = word_rules(tokenizer.lowercase, tokenizer.strip_accents, tokenizer.split_cjk)
+    else:
+        rules, lone, form = normalized(NMT_NFKC), " ", "NFKC"
+    points = {lone: [*range(SURROGATES[0], SURROGATES[1] + 1)]}
     for character, reading in rules.items():
         general = reading.replace(character, "@")
-        if reading == unicodedata.normalize("NFD", character):
-            general = "NFD"
-        if general in ("", " ", " @ ", "NFD"):
+        if reading == unicodedata.normalize(form, character):
+            general = form
+        if general in ("", " ", " @ ", form):
             points.setdefault(general, []).append(ord(character))
         else:
             changed[character] = reading

@@ -21,8 +21,8 @@ from tests.distill.export.test_mobile_text import (
     with_each_normalizer,
 )
 from tfnlp.checkpoints import load_model, read_labels, read_task_settings
-from tfnlp.tasks.kinds import ANSWERER, CHOOSER, CLASSIFIER, TAGGER
-from tfnlp.text import WordPieceTokenizer
+from tfnlp.tasks.kinds import ANSWERER, CHOOSER, CLASSIFIER, EMBEDDER, TAGGER
+from tfnlp.text import UnigramTokenizer, WordPieceTokenizer, train_unigram
 from tfnlp.utils.errors import InputError
 
 KINDS = ("classifier", "multi-label classifier", "tagger", "answerer", "embedder")
@@ -66,6 +66,18 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
+def xlm_r():
+    """XLM-R's tokenizer as transformers 5 writes it, with pieces of a few texts."""
+    trained = train_unigram([*sentences(4, 200), *ODD], 300, "xlm-roberta")
+    space = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
+    steps = [{"type": "Nmt"}, {"type": "NFKC"}, space]
+    starts = {"replacement": "\u2581", "prepend_scheme": "always", "split": True}
+    rules = {"normalizer": {"type": "Sequence", "normalizers": steps}}
+    rules["pre_tokenizer"] = {"type": "Metaspace"} | starts
+    return UnigramTokenizer(trained.pieces, "xlm-roberta", rules=rules)
+
+
+@pytest.fixture(scope="module")
 def page(tmp_path_factory):
     with browser(tmp_path_factory.mktemp("profile")) as page:
         yield page
@@ -95,15 +107,29 @@ def test_ids_are_the_tokenizers(options, site, page):
     check_ids(page, site, texts, spelled(texts, options))
 
 
+def test_ids_of_xlm_rs_pieces_are_the_tokenizers(xlm_r, site, page):
+    check_web(EMBEDDER, xlm_r)
+    odd = [
+        "<s> a",
+        "film<mask>",
+        "ﬁ ㎏ ｶﾞ 각 한\u0301",
+        "㋿ \U0001fbf0",
+        "a\u200bb\u2581c",
+        " a  b ",
+    ]
+    texts = [*odd, *ODD, *sentences(0, 6), *hostile(150)]
+    check_ids(page, site, texts, xlm_r)
+
+
 def check_ids(page, site, texts, tokenizer):
     opened(page, site, "classifier")
     parts = {"json": json.loads(tokenizer.to_json()), "rules": character_rules(tokenizer)}
     (site[1] / "classifier" / "parts.json").write_text(json.dumps(parts | {"texts": texts}))
     rows = page.js(
-        "(async () => { const { encode, WordPiece } = await import('./tfnlp.js');"
+        "(async () => { const { encode, readPieces } = await import('./tfnlp.js');"
         "const file = await fetch('parts.json', { cache: 'no-store' });"
         "const { json, rules, texts } = await file.json();"
-        "const pieces = new WordPiece(json, rules);"
+        "const pieces = readPieces(json, rules);"
         "return texts.flatMap((text, i) => [encode(pieces, 24, text),"
         "encode(pieces, 24, text, texts[texts.length - 1 - i])]"
         ".map(({ row, truncated }) => [row.ids, row.segmentIds, truncated])); })()"
@@ -231,9 +257,13 @@ def test_the_page_says_in_a_sentence_what_it_cannot_run(site, page):
     assert "python -m http.server" in page.js("document.querySelector('#status').textContent")
 
 
-def test_models_that_the_page_lacks_are_refused(tokenizer, monkeypatch):
+def test_models_that_the_page_lacks_are_refused(tokenizer, xlm_r, monkeypatch):
     with pytest.raises(InputError, match="chooser"):
         check_web(CHOOSER, tokenizer)
+    with pytest.raises(InputError, match="tagger"):
+        check_web(TAGGER, xlm_r)
+    with pytest.raises(InputError, match="NFKC"):
+        check_web(CLASSIFIER, train_unigram(["a film"] * 9, 30, "albert"))
     monkeypatch.setenv("PATH", "")
     with pytest.raises(InputError, match=r"npm.*Node\.js"):
         check_web(CLASSIFIER, tokenizer)

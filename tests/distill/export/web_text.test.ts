@@ -4,6 +4,7 @@ import { bestAnswer } from "../../../distill/export/web/src/answers";
 import { encode, markEnd, questionWindows, windows } from "../../../distill/export/web/src/rows";
 import { characterTags, wordTags } from "../../../distill/export/web/src/tags";
 import { WordPiece } from "../../../distill/export/web/src/tokens";
+import { Unigram } from "../../../distill/export/web/src/unigram";
 import { wordSpans } from "../../../distill/export/web/src/words";
 
 const TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "film", "##s", "!", "σ"];
@@ -39,6 +40,18 @@ test("of a pair the longer text is cut", () => {
   assert.deepEqual(row.ids, [2, 4, 4, 4, 3, 5, 7, 3]);
   assert.deepEqual(row.segmentIds, [0, 0, 0, 0, 0, 1, 1, 1]);
   assert.ok(truncated && !encode(pieces, 8, "a", "film !").truncated);
+});
+
+test("XLM-R's pieces are found in what NFKC leaves, and are framed", () => {
+  const vocab = ["<s>", "<pad>", "</s>", "<unk>", "▁", "▁fi", "lm", "각"].map((x, i) => [x, -i]);
+  const parts = { pre_tokenizer: null, post_processor: null, decoder: null, added_tokens: [] };
+  const json = { model: { type: "Unigram", unk_id: 3, vocab }, normalizer: null, ...parts };
+  const rules = { ranges: { NFKC: [0xfb01, 0xfb01], " ": [0x200b, 0x200b] }, changed: {} };
+  const xlmR = new Unigram(json, rules);
+  assert.deepEqual(xlmR.tokens("ﬁlm\u200b  각 zz").map(({ id }) => id), [5, 6, 4, 7, 4, 3]);
+  const { row } = encode(xlmR, 8, "film film", "film");
+  assert.deepEqual(row.ids, [0, 5, 6, 2, 2, 5, 6, 2]);
+  assert.deepEqual(row.segmentIds, row.ids.map(() => 0));
 });
 
 test("windows share tokens, and a question is cut", () => {

@@ -1,6 +1,6 @@
 // Rows of ids: single texts, pairs, and windows over long texts, as `Tokenizer` in Python.
 
-import type { Token, WordPiece } from "./tokens";
+import type { Pieces, Token } from "./tokens";
 
 /** A run of the model. `tokens` are those of the second text of two; `first` is their place. */
 export interface Row {
@@ -10,23 +10,28 @@ export interface Row {
   first: number;
 }
 
-function framed(pieces: WordPiece, ...texts: Token[][]): Row {
-  const ids = [pieces.cls];
-  for (const tokens of texts) ids.push(...tokens.map((token) => token.id), pieces.sep);
-  const size = texts[0].length + 2;
-  const segmentIds = ids.map((_, place) => (place < size ? 0 : 1));
-  return { ids, segmentIds, tokens: texts[texts.length - 1], first: texts.length > 1 ? size : 1 };
+function framed(pieces: Pieces, ...texts: Token[][]): Row {
+  const [tokens, others] = texts.map((text) => text.map((token) => token.id));
+  const { first, between, last, segment } = pieces;
+  if (others === undefined) {
+    const ids = [first, ...tokens, last];
+    return { ids, segmentIds: ids.map(() => 0), tokens: texts[0], first: 1 };
+  }
+  const before = [first, ...tokens, ...between];
+  const after = [...others, last];
+  const segmentIds = [...before.map(() => 0), ...after.map(() => segment)];
+  return { ids: [...before, ...after], segmentIds, tokens: texts[1], first: before.length };
 }
 
 /** Return the row of a text, or of two; the longer one is cut until both fit. */
-export function encode(pieces: WordPiece, longest: number, text: string, second?: string) {
+export function encode(pieces: Pieces, longest: number, text: string, second?: string) {
   const tokens = pieces.tokens(text);
   if (second === undefined) {
     const room = longest - 2;
     return { row: framed(pieces, tokens.slice(0, room)), truncated: tokens.length > room };
   }
   const others = pieces.tokens(second);
-  const room = longest - 3;
+  const room = longest - 2 - pieces.between.length;
   const truncated = tokens.length + others.length > room;
   const [kept, keptOfOthers] = truncated ? shares(tokens.length, others.length, room)
     : [tokens.length, others.length];
@@ -48,13 +53,13 @@ function cut(tokens: Token[], room: number, stride: number): Token[][] {
 }
 
 /** Return the windows of a tagger, which share `stride` tokens. */
-export function windows(pieces: WordPiece, longest: number, tokens: Token[], stride: number) {
+export function windows(pieces: Pieces, longest: number, tokens: Token[], stride: number) {
   return cut(tokens, longest - 2, stride).map((part) => framed(pieces, part));
 }
 
 /** Return the windows of an answerer over a text, each behind the question. */
 export function questionWindows(
-  pieces: WordPiece, longest: number, question: string, text: string,
+  pieces: Pieces, longest: number, question: string, text: string,
   { stride, longestQuestion }: { stride: number; longestQuestion: number },
 ) {
   const limit = Math.min(longestQuestion, Math.floor((longest - 3) / 2));

@@ -4,10 +4,11 @@ import { type CompiledModel, type LiteRt, loadAndCompile, loadLiteRt, Tensor } f
 import { type Answer, bestAnswer } from "./answers";
 import { encode, questionWindows, type Row, windows } from "./rows";
 import { characterTags, type Matrix, type Tag, wordTags } from "./tags";
-import { type Rules, WordPiece } from "./tokens";
+import { type Pieces, type Rules, WordPiece } from "./tokens";
+import { Unigram } from "./unigram";
 import { type Affixes, wordSpans } from "./words";
 
-export { encode, WordPiece };
+export { encode, readPieces };
 
 /** What settings.json holds, from distill/export/web_folder.py. */
 export interface Settings {
@@ -80,7 +81,7 @@ export class TextModel {
   /** Called by `loadModel`. */
   constructor(
     readonly settings: Settings,
-    readonly pieces: WordPiece,
+    readonly pieces: Pieces,
     private readonly model: CompiledModel,
   ) {
     const names = Object.keys(model.signatures).filter((name) => name.startsWith("run"));
@@ -142,9 +143,9 @@ export async function loadModel(folder = "."): Promise<TextModel> {
   }
   const loaded = litert(place);
   const json = await (await fetched(`${place}tokenizer.json`)).json();
-  let pieces: WordPiece;
+  let pieces: Pieces;
   try {
-    pieces = new WordPiece(json, settings.rules);
+    pieces = readPieces(json, settings.rules);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new ModelError(`tokenizer.json cannot be read (${why}); export the model again.`);
@@ -152,6 +153,11 @@ export async function loadModel(folder = "."): Promise<TextModel> {
   await loaded;
   const file = new Uint8Array(await (await fetched(`${place}model.tflite`)).arrayBuffer());
   return new TextModel(settings, pieces, await loadAndCompile(file, { accelerator: "wasm" }));
+}
+
+/** Return the pieces of a tokenizer.json, of WordPiece or of XLM-R. */
+function readPieces(json: { model: { type: string; unk_id: number } }, rules: Rules): Pieces {
+  return json.model.type === "Unigram" ? new Unigram(json, rules) : new WordPiece(json, rules);
 }
 
 async function probabilities(model: TextModel, text: string, second?: string) {

@@ -13,19 +13,29 @@ export interface Token {
   end: number;
 }
 
+/** The pieces of texts, and the ids before, between and after the texts of a row. */
+export interface Pieces {
+  first: number;
+  between: number[];
+  last: number;
+  /** The segment id of a second text. */
+  segment: number;
+  tokens(text: string): Token[];
+}
+
 /**
  * Rules of code points, from `character_rules` of distill/export/web_folder.py.
  *
  * `ranges` is {reading: [first, last, first, last, ...]}, in which "@" stands for the code point
- * and the reading "NFD" for its decomposition; `changed` is {code point: reading}. Spaces in a
- * reading end words. Code points without a rule stay as they are.
+ * and the readings "NFD" and "NFKC" for that form of it; `changed` is {code point: reading}.
+ * Spaces in a reading end words. Code points without a rule stay as they are.
  */
 export interface Rules {
   ranges: Record<string, number[]>;
   changed: Record<string, string>;
 }
 
-class RuleNormalizer extends Normalizer {
+export class RuleNormalizer extends Normalizer {
   private readonly readings: Map<string, string>;
 
   constructor(private readonly rules: Rules) {
@@ -52,7 +62,8 @@ class RuleNormalizer extends Normalizer {
     for (const [reading, places] of Object.entries(this.rules.ranges)) {
       for (let i = 0; i < places.length; i += 2) {
         if (places[i] <= point && point <= places[i + 1]) {
-          return reading === "NFD" ? character.normalize("NFD") : reading.replace("@", character);
+          if (reading === "NFD" || reading === "NFKC") return character.normalize(reading);
+          return reading.replace("@", character);
         }
       }
     }
@@ -60,9 +71,11 @@ class RuleNormalizer extends Normalizer {
   }
 }
 
-export class WordPiece {
-  readonly cls: number;
-  readonly sep: number;
+export class WordPiece implements Pieces {
+  readonly first: number;
+  readonly between: number[];
+  readonly last: number;
+  readonly segment = 1;
   private readonly tokenizer: Tokenizer;
   private readonly normalizer: RuleNormalizer;
 
@@ -72,7 +85,8 @@ export class WordPiece {
     this.normalizer = new RuleNormalizer(rules);
     this.tokenizer.normalizer = this.normalizer;
     this.tokenizer.pre_tokenizer = new WhitespaceSplitPreTokenizer();
-    [this.cls, this.sep] = ["[CLS]", "[SEP]"].map((token) => this.id(token));
+    [this.first, this.last] = ["[CLS]", "[SEP]"].map((token) => this.id(token));
+    this.between = [this.last];
   }
 
   /** Return the tokens of a text, without [CLS] and [SEP]. */
