@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from tfnlp.generation import Sample
+from tfnlp.generation import Sample, numpy_rules
 from tfnlp.generation.sampling import draw, filtered
 
 
@@ -19,3 +19,17 @@ def test_draws_go_by_the_summed_shares():
         np.testing.assert_allclose(shares, expected / expected.sum(), atol=1e-6)
     kept = filtered(scores[:1], Sample(0.5, top_k=2))[0]
     np.testing.assert_allclose(tf.nn.softmax(kept), [0, 0, 0.36, 0.64], atol=1e-6)
+
+
+def test_the_cuts_hold_at_any_temperature():
+    shares = np.array([0.1, 0.2, 0.3, 0.4], "float32")
+    for temperature, top_k, top_p, kept in (
+        (1e-30, 1, 0.9, 1),
+        (1e-7, 0, 0.9, 1),
+        (1e30, 0, 0.6, 3),
+        (1e30, 2, 0.1, 1),
+    ):
+        sample = Sample(temperature, top_k, top_p)
+        logits = 20 + np.log(shares)
+        for scores in (filtered(tf.constant(logits), sample), numpy_rules.filtered(logits, sample)):
+            np.testing.assert_array_equal(np.isfinite(scores), np.arange(4) >= 4 - kept)

@@ -8,6 +8,7 @@ from tfnlp.generation.generation_settings import NEVER
 
 # Bisection steps, after which the range of logits is too small to hold two values.
 HALVINGS = 48
+TINY = 1e-30
 
 
 def filtered(scores, sample):
@@ -36,7 +37,8 @@ def _bound(scores, top_p):
     shares = tf.nn.softmax(scores)
     high = tf.reduce_max(scores, axis=-1, keepdims=True)
     least = tf.where(tf.math.is_finite(scores), scores, high)
-    low = tf.reduce_min(least, axis=-1, keepdims=True) - 1
+    low = tf.reduce_min(least, axis=-1, keepdims=True)
+    low -= tf.abs(low) + TINY  # lower whatever the size of the scores, as of an extreme temperature
 
     def halve(low, high):
         # Tokens above `low` have the share, those above `high` have less.
