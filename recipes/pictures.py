@@ -39,7 +39,7 @@ import tfnlp
 from recipes.flags.model_flags import load_with_tokenizer
 from recipes.shell import entry_point
 from recipes.shell.command_line import check_output, refuse_beside, require_one
-from tfnlp import generation, objectives, plots
+from tfnlp import generation, plots
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -129,7 +129,7 @@ def draw_gradients():
     norms = {}
     for folder in FLAGS.model_dir:
         model, tokenizer = load_with_tokenizer(folder)
-        (ids,) = objectives.plain_ids(tokenizer, [read_text()])
+        (ids,) = tfnlp.text.plain_ids(tokenizer, [read_text()])
         windows = tfnlp.inspection.windows(ids, FLAGS.length, FLAGS.pieces)
         norms[folder] = tfnlp.inspection.gradient_norms(model, windows)
     plots.plot_gradient_norms(norms, FLAGS.output)
@@ -157,7 +157,7 @@ def draw_states():
 def read_activations(most):
     """Return the first `most` tokens of the text as strings, and a layer's activations."""
     model, tokenizer = load_with_tokenizer(FLAGS.model_dir[0])
-    (ids,) = objectives.plain_ids(tokenizer, [read_text()])
+    (ids,) = tfnlp.text.plain_ids(tokenizer, [read_text()])
     if len(ids) > most:
         logging.info("The first %d tokens are shown, of %d.", most, len(ids))
         ids = ids[:most]

@@ -29,7 +29,6 @@ from tfnlp.generation import CausalDecoder, EncoderDecoderCache, Translator
 from tfnlp.generation.batched_search import find_end_tokens
 from tfnlp.generation.key_value_cache import Cached
 from tfnlp.models import check_vocabulary, config_of
-from tfnlp.objectives.batches.special_token_template import SpecialTokenTemplate
 from tfnlp.quantization.fake_quantization import in_float
 from tfnlp.tasks.kinds import GENERATOR, TRANSLATOR
 from tfnlp.text.tokenizers.marian import MarianTokenizer
@@ -89,7 +88,6 @@ def export_generator(model, path, tokenizer, options=None):
     settings["generation"] = {
         "end_token_id": ends[0] if len(ends) == 1 else ends,
         "max_new_tokens": max_new_tokens,
-        "framed": _frame_sizes(tokenizer),
     }
     associated = {"settings": settings, "files": tokenizer_files(tokenizer)}
     description = "Continues a text. Made with tfnlp."
@@ -138,7 +136,6 @@ def export_translator(model, path, tokenizer, target_tokenizer=None, options=Non
         "pad_token_id": translator.settings.pad,
         "source_end_token_id": translator.source_end,
         "max_new_tokens": max_new_tokens,
-        "framed": _frame_sizes(tokenizer),
     }
     if isinstance(tokenizer, MarianTokenizer):
         files = tokenizer.files()
@@ -314,11 +311,6 @@ def _check_pair(tokenizer, target_tokenizer):
             "A file holds a MarianTokenizer together with its target, but tokenizer and "
             "target_tokenizer are not such a pair; give the first alone, or other tokenizers."
         )
-
-
-def _frame_sizes(tokenizer):
-    """Return the numbers of special tokens before and after a text."""
-    return [len(tokens) for tokens in SpecialTokenTemplate.from_tokenizer(tokenizer).single]
 
 
 def _write(path, model, endpoints, options, **metadata):

@@ -21,7 +21,7 @@ from tfnlp.generation.generation_settings import Beam, Constraints, Greedy, Sear
 from tfnlp.generation.numpy_search import TextSearch
 from tfnlp.tasks.kinds import GENERATOR, TRANSLATOR
 from tfnlp.text.reading.text_arguments import as_texts
-from tfnlp.text.tokenizers.special_tokens import unframed_ids
+from tfnlp.text.tokenizers.special_tokens import plain_ids
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.settings import check_at_least
 
@@ -133,8 +133,7 @@ class TextGenerator(_GenerationFile):
             InputError: if a prompt is not a string, or too long for the file.
         """
         prompts = as_texts(prompts, "prompts")
-        rows = unframed_ids(self.tokenizer, prompts, *self._generation["framed"])
-        rows = [ids or [self.settings.ends[0]] for ids in rows]
+        rows = [ids or [self.settings.ends[0]] for ids in plain_ids(self.tokenizer, prompts)]
         check_prompts(rows, self.settings.steps, self.max_length)
         return [self._continue(*numbered, on_token) for numbered in enumerate(rows)]
 
@@ -176,8 +175,8 @@ class Translator(_GenerationFile):
             InputError: if a source is not a string, or too long for the file.
         """
         sources = as_texts(sources, "sources")
-        rows = unframed_ids(self.tokenizer, sources, *self._generation["framed"])
-        rows = [[*ids, self._generation["source_end_token_id"]] for ids in rows]
+        end = self._generation["source_end_token_id"]
+        rows = [row.token_ids for row in self.tokenizer.encode_closed(sources, end)]
         for number, ids in enumerate(rows):
             if len(ids) > self.max_length:
                 raise InputError(

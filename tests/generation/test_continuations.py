@@ -5,7 +5,7 @@ import pytest
 from tests.text.family_tokenizers import tokenizer_of
 from tfnlp.generation.continuations import blank_texts, check_prompts, continuation
 from tfnlp.generation.generation_settings import Beam, Greedy, Sample
-from tfnlp.text.tokenizers.special_tokens import unframed_ids
+from tfnlp.text.tokenizers.special_tokens import plain_ids
 from tfnlp.utils.errors import InputError
 
 
@@ -13,7 +13,7 @@ def test_a_continuation_is_the_text_behind_the_prompt():
     tokenizer = tokenizer_of("roberta")
     text = "the 영화 fox"
     framed = tokenizer.encode([text])[0].token_ids
-    (ids,) = unframed_ids(tokenizer, [text], 1, 1)
+    (ids,) = plain_ids(tokenizer, [text])
     assert ids == framed[1:-1]
     for end in range(len(ids)):
         # Within a character the text of a prompt ends in U+FFFD, and is no start of the whole.

@@ -31,5 +31,8 @@ def test_the_cuts_hold_at_any_temperature():
     ):
         sample = Sample(temperature, top_k, top_p)
         logits = 20 + np.log(shares)
-        for scores in (filtered(tf.constant(logits), sample), numpy_rules.filtered(logits, sample)):
+        for scores in (
+            filtered(tf.constant(logits), sample),
+            numpy_rules.filtered(logits, sample),
+        ):
             np.testing.assert_array_equal(np.isfinite(scores), np.arange(4) >= 4 - kept)

@@ -18,9 +18,8 @@ from tfnlp.inspection import (
     windows,
 )
 from tfnlp.models import RecurrentConfig, TransformerConfig, build_model
-from tfnlp.objectives import plain_ids
 from tfnlp.plots import draw_alignments, draw_gradient_norms, plot_alignments
-from tfnlp.text import train_tokenizer
+from tfnlp.text import plain_ids, train_tokenizer
 from tfnlp.utils.errors import InputError
 
 pytest.importorskip("matplotlib")

@@ -7,8 +7,8 @@ from tests.grammar_corpus import make_reviews
 from tfnlp.checkpoints import save_model
 from tfnlp.generation import LikelihoodScorer
 from tfnlp.models import BertConfig, Gpt2Config, build_model
-from tfnlp.objectives.batches.special_token_template import plain_ids
 from tfnlp.text import train_tokenizer
+from tfnlp.text.tokenizers.special_tokens import plain_ids
 from tfnlp.utils.errors import InputError
 
 torch = pytest.importorskip("torch", reason="parity needs .[parity]")

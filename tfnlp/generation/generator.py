@@ -5,8 +5,8 @@ from tfnlp.generation.continuations import check_prompts, continuation
 from tfnlp.generation.decoder_selection import decoder_of
 from tfnlp.generation.generation_settings import Constraints, Greedy, SearchSettings
 from tfnlp.models import check_vocabulary
-from tfnlp.objectives.batches.special_token_template import plain_ids
 from tfnlp.text.reading.text_arguments import as_texts
+from tfnlp.text.tokenizers.special_tokens import plain_ids
 from tfnlp.utils.errors import InputError
 
 

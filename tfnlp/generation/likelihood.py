@@ -5,8 +5,8 @@ import tensorflow as tf
 
 from tfnlp.generation.batched_search import find_end_token, padded_length
 from tfnlp.models import check_vocabulary, config_of
-from tfnlp.objectives.batches.special_token_template import plain_ids
 from tfnlp.text.reading.text_arguments import as_pairs
+from tfnlp.text.tokenizers.special_tokens import plain_ids
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
 from tfnlp.utils.settings import check_at_least

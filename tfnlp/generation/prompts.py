@@ -11,8 +11,8 @@ import numpy as np
 
 from tfnlp.generation.generation_settings import Shots
 from tfnlp.generation.output_files import write_generated
-from tfnlp.objectives.batches.special_token_template import plain_ids
 from tfnlp.tasks.reference_scores import text_scores
+from tfnlp.text.tokenizers.special_tokens import plain_ids
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json, write_json
 from tfnlp.utils.formatting import aligned

@@ -38,7 +38,7 @@ def _bound(scores, top_p):
     high = tf.reduce_max(scores, axis=-1, keepdims=True)
     least = tf.where(tf.math.is_finite(scores), scores, high)
     low = tf.reduce_min(least, axis=-1, keepdims=True)
-    low -= tf.abs(low) + TINY  # lower whatever the size of the scores, as of an extreme temperature
+    low -= tf.abs(low) + TINY  # lower at any size of the scores
 
     def halve(low, high):
         # Tokens above `low` have the share, those above `high` have less.

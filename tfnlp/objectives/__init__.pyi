@@ -4,7 +4,6 @@ from .batches.masking import MaskedBatches as MaskedBatches
 from .batches.masking import Masking as Masking
 from .batches.segments import Segments as Segments
 from .batches.special_token_template import SpecialTokenTemplate as SpecialTokenTemplate
-from .batches.special_token_template import plain_ids as plain_ids
 from .bidirectional_lm import BidirectionalLM as BidirectionalLM
 from .causal_lm import CausalLM as CausalLM
 from .denoising_entities import DenoisingEntities as DenoisingEntities

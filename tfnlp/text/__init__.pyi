@@ -25,6 +25,7 @@ from .reading.words import WordSplitter as WordSplitter
 from .tokenizers.byte_level_bpe import ByteLevelBpeTokenizer as ByteLevelBpeTokenizer
 from .tokenizers.byte_level_bpe import train_byte_level_bpe as train_byte_level_bpe
 from .tokenizers.byte_level_bpe import train_characters as train_characters
+from .tokenizers.special_tokens import plain_ids as plain_ids
 from .tokenizers.special_tokens import with_target as with_target
 from .tokenizers.spelling import SpellingTokenizer as SpellingTokenizer
 from .tokenizers.spelling import spell as spell

@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 
-from tfnlp.text.tokenizers.special_tokens import unframed_ids
 from tfnlp.utils.errors import InputError
 
 
@@ -97,9 +96,3 @@ class SpecialTokenTemplate:
             token_ids += [text, [token for token, _ in special]]
             segment_ids += [np.full(len(text), segment), [s for _, s in special]]
         return tuple(np.concatenate(x).astype("int32") for x in (token_ids, segment_ids))
-
-
-def plain_ids(tokenizer, texts):
-    """Return the ids of each text without special tokens around it, a list of lists."""
-    before, after = SpecialTokenTemplate.from_tokenizer(tokenizer).single
-    return unframed_ids(tokenizer, texts, len(before), len(after))

@@ -141,13 +141,6 @@ def with_target(tokenizer, target_tokenizer, end_id):
     return target_tokenizer, end_id
 
 
-def unframed_ids(tokenizer, texts, before, after):
-    """Return the ids of each text, a list of lists, without the special tokens around it.
-
-    Args:
-        tokenizer: from `tfnlp.text`.
-        texts: a list of strings.
-        before, after: the number of special tokens before and after a text.
-    """
-    rows = (list(encoding.token_ids) for encoding in tokenizer.encode(texts))
-    return [ids[before : len(ids) - after] for ids in rows]
+def plain_ids(tokenizer, texts):
+    """Return the ids of each text without special tokens around it, a list of lists."""
+    return [row.token_ids[:-1] for row in tokenizer.encode_closed(texts, 0)]
