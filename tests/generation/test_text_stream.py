@@ -59,7 +59,7 @@ def test_a_stop_string_across_tokens_ends_a_text_before_it(stop):
 def test_what_looks_like_a_stop_string_is_shown_once_it_is_none():
     tokenizer = tokenizer_of("roberta")
     ids = tokenizer.encode_plain(TEXT)
-    stopped, pieces, text = streamed(tokenizer, ids, ["영화 fog", "the dogs"])
+    stopped, pieces, text = streamed(tokenizer, ids, ["영화 fog", "the dogs", "\ufffd"])
     assert not stopped and not text.ended
     assert "".join(pieces) == text.text == TEXT
 

@@ -1,6 +1,6 @@
 """Text of ids while they are written: stop strings, and characters that are whole."""
 
-# What decoders give for a part of a character's bytes.
+# What decoders give for bytes that are no character, or none yet.
 PART = "\ufffd"
 
 
@@ -29,7 +29,8 @@ class TextStream:
         """
         written = ids[:-1] if ids[-1] in self.settings.ends else ids
         stop_strings = self.settings.stop_strings
-        text, stopped = cut_at_stop(self.text_of(written), stop_strings)
+        text = self.text_of(written)
+        text, stopped = cut_at_stop(text if last else text.rstrip(PART), stop_strings)
         if self.on_token is not None:
             ready = text if last or stopped else settled(text, stop_strings)
             piece = ready[len(self._shown) :] if ready.startswith(self._shown) else ""
@@ -45,11 +46,7 @@ def cut_at_stop(text, stop_strings):
 
 
 def settled(text, stop_strings):
-    """Return an open text without the end that further tokens may change or take away.
-
-    That is a part of a character, and the beginning of a stop string.
-    """
-    text = text.rstrip(PART)
+    """Return an open text without the beginning of a stop string at its end."""
     begun = (
         size for stop in stop_strings for size in range(1, len(stop)) if text.endswith(stop[:size])
     )
@@ -62,8 +59,8 @@ def until_stop(ids, text_of, stop_strings):
     The text is that before the stop string.
     """
     text, stopped = cut_at_stop(text_of(ids), stop_strings)
-    if not stopped:
-        return ids, text, False
-    beginnings = (ids[:length] for length in range(1, len(ids) + 1))
-    texts = ((some, *cut_at_stop(text_of(some), stop_strings)) for some in beginnings)
-    return next(found for found in texts if found[2])
+    for length in range(1, len(ids)) if stopped else ():
+        begun, already = cut_at_stop(text_of(ids[:length]).rstrip(PART), stop_strings)
+        if already:
+            return ids[:length], begun, True
+    return ids, text, stopped
