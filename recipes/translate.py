@@ -12,6 +12,9 @@ best first, with the scores of --search=beam before them. An empty text has an e
 --output sorts texts by length, which is faster; the file has columns of texts, translations and
 scores. The same command resumes a stopped or killed run from OUTPUT.part. The first batch of a
 length takes some seconds longer, because the search is compiled.
+
+--model_dir may be a .tflite file of export_tflite instead, which writes the same translations
+without TensorFlow, a text at a time, by the beams that it was exported with.
 """
 
 import itertools
@@ -20,14 +23,16 @@ import sys
 from absl import flags
 
 import tfnlp
+from distill import runtime
 from recipes.flags import generation_flags, model_flags
 from recipes.shell import entry_point
 from recipes.shell.command_line import check_output, refuse_beside
+from recipes.shell.input_checks import names_file
 from tfnlp import checkpoints, generation, training
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
-model_flags.define_model_flag()
+model_flags.define_model_flag(generation_flags.OR_FILE)
 flags.DEFINE_multi_string("text", [], "A text.")
 flags.DEFINE_string(
     "input",
@@ -62,7 +67,9 @@ def check_flags():
     if FLAGS.output:
         check_output("output", ".tsv")
     generation_flags.search_of_flags("n_best")
-    if checkpoints.read_head(FLAGS.model_dir) != "sequence_to_sequence":
+    if names_file("model_dir"):
+        refuse_beside(["batch_size"], f"model_dir={FLAGS.model_dir}, which reads a text at a time")
+    elif checkpoints.read_head(FLAGS.model_dir) != "sequence_to_sequence":
         raise InputError(
             f"model_dir={FLAGS.model_dir} holds no translator; give the folder of one, such as "
             "best/ of a run of train_translator."
@@ -103,8 +110,9 @@ def write_file(translator, made_from):
 def print_each(translator):
     """Print the translations of each batch of texts once it is read."""
     sources, ended = read_sources(), []
-    for start in itertools.count(0, FLAGS.batch_size):
-        batch = list(itertools.islice(sources, FLAGS.batch_size))
+    size = 1 if names_file("model_dir") else FLAGS.batch_size
+    for start in itertools.count(0, size):
+        batch = list(itertools.islice(sources, size))
         if not batch:
             break
         ids = translator.source_ids(
@@ -121,12 +129,22 @@ def print_each(translator):
     generation.warn_of_cut(ended, translator)
 
 
-def main():
-    check_flags()
+def translator_of_file(search):
+    """Return the `Translator` of a .tflite file, and what identifies it and its settings."""
+    settings, files = runtime.read_files(FLAGS.model_dir)
+    _, target = runtime.read_tokenizers(FLAGS.model_dir, settings, files)
+    end = settings.get("generation", {}).get("end_token_id")  # Translator refuses other files
+    constraints = generation_flags.constraints_of_flags(target, end)
+    options = {"max_new_tokens": FLAGS.max_new_tokens, "constraints": constraints}
+    translator = runtime.Translator(FLAGS.model_dir, search, **options)
+    return translator, [settings["model_sha256"], repr(translator.settings)]
+
+
+def translator_of_folder(search):
+    """Return the `Translator` of a model's folder, and what identifies it and its settings."""
     entry_point.load_tensorflow()
     model = checkpoints.load_model(FLAGS.model_dir, "sequence_to_sequence")
     tokenizer = tfnlp.text.load_tokenizer(FLAGS.model_dir)
-    search = generation_flags.search_of_flags("n_best")
     constraints = generation_flags.constraints_of_flags(
         getattr(tokenizer, "target", tokenizer), tfnlp.models.config_of(model).end_token_id
     )
@@ -138,9 +156,17 @@ def main():
         max_new_tokens=FLAGS.max_new_tokens,
         batch_size=FLAGS.batch_size,
     )
+    settings = [repr(search), repr(constraints), FLAGS.max_new_tokens]
+    return translator, [training.model_fingerprint(model), *settings]
+
+
+def main():
+    check_flags()
+    search = generation_flags.search_of_flags("n_best")
+    load = translator_of_file if names_file("model_dir") else translator_of_folder
+    translator, made_from = load(search)
     if FLAGS.output:
-        settings = [repr(search), repr(constraints), FLAGS.max_new_tokens]
-        write_file(translator, [training.model_fingerprint(model), *settings])
+        write_file(translator, made_from)
     else:
         print_each(translator)
 

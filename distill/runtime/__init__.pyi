@@ -16,6 +16,7 @@ from .litert_backend import TokenTagger as TokenTagger
 from .litert_backend import load_runner as load_runner
 from .text_generation import TextGenerator as TextGenerator
 from .text_generation import Translator as Translator
+from .text_generation import read_tokenizers as read_tokenizers
 from .text_index import TextIndex as TextIndex
 from .text_index import recall as recall
 from .text_index import write_index as write_index

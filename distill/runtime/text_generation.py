@@ -15,6 +15,7 @@ from tfnlp.generation.continuations import (
     blank_texts,
     check_prompts,
     continuation,
+    source_ids,
     translation_constraints,
 )
 from tfnlp.generation.generation_settings import Beam, Constraints, Greedy, SearchSettings
@@ -46,11 +47,7 @@ class _GenerationFile:
         self.path = path
         self.max_length = settings["model_max_length"]
         self._generation = settings["generation"]
-        self.tokenizer = read_tokenizer(path, settings, files)
-        target = files.get(TARGET_TOKENIZER_FILE)
-        self.target_tokenizer = getattr(self.tokenizer, "target", self.tokenizer)
-        if target is not None:
-            self.target_tokenizer = read_tokenizer(path, settings, {TOKENIZER_FILE: target})
+        self.tokenizer, self.target_tokenizer = read_tokenizers(path, settings, files)
         self.decoder = CachedDecoder(path, num_threads)
         search = self._default_search() if search is None else search
         ends = self._generation["end_token_id"]  # one id, or several
@@ -94,6 +91,19 @@ class _GenerationFile:
                 "exported for; give fewer, or export it again."
             )
         return max_new_tokens
+
+
+def read_tokenizers(path, settings, files):
+    """Return the tokenizer of a file's prompts or sources, and that of the texts it writes.
+
+    Args:
+        path: the file.
+        settings, files: from `read_files`.
+    """
+    tokenizer, target = read_tokenizer(path, settings, files), files.get(TARGET_TOKENIZER_FILE)
+    if target is not None:
+        return tokenizer, read_tokenizer(path, settings, {TOKENIZER_FILE: target})
+    return tokenizer, getattr(tokenizer, "target", tokenizer)
 
 
 class TextGenerator(_GenerationFile):
@@ -160,37 +170,35 @@ class Translator(_GenerationFile):
     def _constraints(self, constraints, end, pad):
         return translation_constraints(constraints, end, pad)
 
-    def __call__(self, sources, on_token=None):
+    def __call__(self, sources, too_long="error", on_token=None):
         """Translate a list of strings.
 
         Args:
-            sources: a list of strings.
-            on_token: as in `tfnlp.generation.Generator`.
+            sources, too_long, on_token: as in `tfnlp.generation.Translator`.
 
         Returns:
-            A list of `Generated` for each source, the best first; a blank source has an empty
-            text.
+            A list of `Generated` for each source, the best first; a source that is blank or
+            skipped has an empty text.
 
         Raises:
             InputError: if a source is not a string, or too long for the file.
         """
-        sources = as_texts(sources, "sources")
-        end = self._generation["source_end_token_id"]
-        rows = [row.token_ids for row in self.tokenizer.encode_closed(sources, end)]
-        for number, ids in enumerate(rows):
-            if len(ids) > self.max_length:
-                raise InputError(
-                    f"sources[{number}] has {len(ids)} tokens, more than the {self.max_length} "
-                    f"that {self.path} reads; shorten it, or export it with longer fixed_lengths."
-                )
-        return [
-            self._translate(number, ids, on_token)
-            if source.strip()
-            else blank_texts(self.settings.strategy)
-            for number, (ids, source) in enumerate(zip(rows, sources, strict=True))
-        ]
+        rows = self.source_ids(sources, too_long=too_long)
+        return [self._translate(number, ids, on_token) for number, ids in enumerate(rows)]
 
-    def _translate(self, number, source, on_token):
+    def source_ids(self, sources, name="sources[{}]".format, too_long="error"):
+        """Return the ids of each source, as `continuations.source_ids` does."""
+        limits = self._generation["source_end_token_id"], self.max_length
+        return source_ids(self.tokenizer, sources, *limits, name=name, too_long=too_long)
+
+    def each_translation(self, rows, first=0):
+        """Yield (number of a row, list of `Generated`), as `tfnlp.generation.Translator` does."""
+        for number, ids in enumerate(rows):
+            yield number, self._translate(first + number, ids)
+
+    def _translate(self, number, source, on_token=None):
+        if not source:
+            return blank_texts(self.settings.strategy)
         first = self._generation["start_token_id"]
         start = functools.partial(self.decoder.start_from, source, first)
         with self._lock:

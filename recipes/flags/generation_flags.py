@@ -10,7 +10,7 @@ from tfnlp.utils.errors import InputError
 from tfnlp.utils.settings import metadata_of
 
 FLAGS = flags.FLAGS
-
+OR_FILE = ", or its .tflite file by export_tflite"  # of --model_dir
 
 SEARCHES = {"greedy": Greedy, "beam": Beam, "sample": Sample}
 EARLY_STOPPING = {"false": False, "true": True, "never": "never"}

@@ -23,9 +23,10 @@ WORDS = 100_000
 
 
 @group("Model")
-def define_model_flag():
-    """Define --model_dir, the model to start from."""
-    flags.DEFINE_string("model_dir", None, "Folder of a model, or its name on Hugging Face's Hub.")
+def define_model_flag(file=""):
+    """Define --model_dir, the model to start from; `file` is the help of what else it may be."""
+    help = f"Folder of a model, or its name on Hugging Face's Hub{file}."
+    flags.DEFINE_string("model_dir", None, help)
     flags.mark_flag_as_required("model_dir")
 
 

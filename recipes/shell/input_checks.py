@@ -67,7 +67,8 @@ def check_files():
     for name in sorted({*MODELS} & recipe_flags().keys()):
         for sources in _as_list(FLAGS[name].value):
             for source in sources.split(",") if name == "teacher_dir" else [sources]:
-                check_source(source)
+                if not source.endswith(".tflite"):  # those that read none say that it is no folder
+                    check_source(source)
 
 
 def check_columns():
@@ -80,9 +81,10 @@ def check_columns():
             next(text.read_columns(path, columns, lists=columns))
 
 
-def names_file():
-    """Return whether --model is a .tflite file, there or not, and no folder."""
-    return FLAGS.model.endswith(".tflite") or pathlib.Path(FLAGS.model).is_file()
+def names_file(flag="model"):
+    """Return whether a flag's model is a .tflite file, there or not, and no folder."""
+    path = FLAGS[flag].value
+    return path.endswith(".tflite") or pathlib.Path(path).is_file()
 
 
 def with_column_flag(error):

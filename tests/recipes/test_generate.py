@@ -24,6 +24,19 @@ def test_texts_are_printed_or_written(run, language_model, tmp_path):
     assert all(line["ended"] or len(line["token_ids"]) == 5 for line in lines)
 
 
+def test_a_file_writes_the_texts_of_its_folder(run, refused, language_model, float_file):
+    file = float_file(language_model)
+    flags = ["--text=the film", "--text=", "--text=결말은", "--max_new_tokens=7"]
+    flags += ["--search=sample", "--seed=2", "--continuations=2", "--repetition_penalty=1.3"]
+    flags += ["--forbid=film", "--stop=e"]
+    expected = run("generate", f"--model_dir={language_model}", *flags).stdout
+    assert run("generate", f"--model_dir={file}", *flags).stdout == expected
+    assert len({*expected.splitlines()}) > 4
+    for flag in ("--batch_size=3", "--end_token=a"):
+        line = refused("generate", f"--model_dir={file}", "--text=a", flag)
+        assert f"{flag} has no effect beside --model_dir={file}" in line
+
+
 def test_bad_input_is_one_sentence(refused, language_model):
     for given, message in (
         (["--text=a", "--search=beam", "--beams=0"], "--beams=0 must be"),

@@ -81,6 +81,19 @@ def test_texts_are_translated_from_the_shell(teacher, run, refused):
     assert len(done.stdout.splitlines()) == 2
 
 
+def test_a_file_translates_as_its_folder(teacher, run, float_file, tmp_path):
+    folder, output = teacher[0] / "best", tmp_path / "said.tsv"
+    file, flags = float_file(folder), ["--max_new_tokens=5", "--n_best=2"]
+    texts = ["--text=big dogs", "--text= ", "--text=cats sleep"]
+    found = [run("translate", f"--model_dir={model}", *flags, *texts) for model in (folder, file)]
+    assert found[0].stdout == found[1].stdout
+    long = f"--text={'dogs ' * 60}"
+    done = run("translate", f"--model_dir={file}", *flags, *texts, long, f"--output={output}")
+    assert "1 of 4 sources are longer than the model's 16 positions" in done.stderr
+    rows = [row.split("\t") for row in output.read_text().splitlines()]
+    assert len(rows) == 9 and rows[1][1] == found[0].stdout.splitlines()[0].split("\t")[1]
+
+
 def test_a_student_learns_what_its_teacher_writes(teacher, data, run, tmp_path):
     taught = tmp_path / "taught.tsv"
     flags = [f"--model_dir={teacher[0]}/best", "--search=greedy", "--max_new_tokens=20"]

@@ -1,9 +1,9 @@
 """Text generation: greedy search, beam search and sampling, with cached keys and values."""
 
 from .batched_search import find_end_token as find_end_token
+from .continuations import forbidden_ids as forbidden_ids
 from .decoder_selection import decoder_of as decoder_of
 from .generator import Generator as Generator
-from .generator import forbidden_ids as forbidden_ids
 from .generator import generate as generate
 from .key_value_cache import CausalDecoder as CausalDecoder
 from .key_value_cache import EncoderDecoderCache as EncoderDecoderCache

@@ -1,9 +1,13 @@
-"""Prompts as ids, and generated ids as text."""
+"""Prompts and sources as ids, and generated ids as text."""
 
 import dataclasses
 
+import numpy as np
+
 from tfnlp.generation.generation_settings import Beam, Constraints, Sample
 from tfnlp.generation.text_stream import until_stop
+from tfnlp.text.reading.text_arguments import as_texts, check_too_long, warn_of_long
+from tfnlp.text.tokenizers.special_tokens import plain_ids
 from tfnlp.utils.errors import InputError
 
 
@@ -106,3 +110,60 @@ def check_prompts(prompts, max_new_tokens, max_length):
                 f"max_new_tokens={max_new_tokens} are more than the model's {max_length} "
                 "positions; shorten it, or generate less."
             )
+
+
+def source_ids(tokenizer, sources, end, longest, name, too_long):
+    """Return the ids of each source of a translator, ending with the end token.
+
+    Args:
+        tokenizer: of the sources.
+        sources: a list of strings.
+        end: the id of their end token.
+        longest: the most ids of a source; None for no limit.
+        name: function from a source's number, from 0, to its name in errors and warnings.
+        too_long: treatment of a source with more ids: "error" raises, "cut" drops those before
+            the end token, and "skip" returns no ids. The number of cut or skipped sources is
+            logged.
+
+    Returns:
+        A list of lists; empty ones for sources that are blank or skipped.
+
+    Raises:
+        InputError: if a source is not a string, or too long.
+    """
+    check_too_long(too_long)
+    texts = as_texts(sources, "sources")
+    rows = tokenizer.encode_closed(texts, end)
+    kept = np.array([bool(text.strip()) for text in texts], bool)
+    if longest is not None:
+        is_long = rows.lengths > longest
+        if too_long == "error" and is_long.any():
+            first = int(is_long.argmax())
+            raise InputError(
+                f"{name(first)} has {rows.lengths[first]} tokens, more than the model's "
+                f"{longest} positions; shorten it, or give too_long='cut' or 'skip'."
+            )
+        warn_of_long(is_long, "sources", name, f"the model's {longest} positions", too_long)
+        if too_long == "skip":
+            kept &= ~is_long
+        rows = rows.truncate(longest, end)
+    return [row.token_ids if keep else [] for row, keep in zip(rows, kept, strict=True)]
+
+
+def forbidden_ids(tokenizer, words):
+    """Return the `forbidden` ids of `Constraints` that exclude words.
+
+    They are a tuple of tuples of ids: each word as tokenised at the beginning of a text, and after
+    a space, where its tokens may differ.
+
+    Raises:
+        InputError: if a word is empty or has no token.
+    """
+    words = as_texts(words, "words")
+    rows = plain_ids(tokenizer, [*words, *(f" {word}" for word in words)])
+    for i, (word, ids) in enumerate(zip(words, rows, strict=False)):
+        if not ids:
+            raise InputError(
+                f"words[{i}]={word!r} has no token that could be forbidden; leave it out."
+            )
+    return tuple(dict.fromkeys(map(tuple, rows)))

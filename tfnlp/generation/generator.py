@@ -7,7 +7,6 @@ from tfnlp.generation.generation_settings import Constraints, Greedy, SearchSett
 from tfnlp.models import check_vocabulary
 from tfnlp.text.reading.text_arguments import as_texts
 from tfnlp.text.tokenizers.special_tokens import plain_ids
-from tfnlp.utils.errors import InputError
 
 
 class Generator(Searcher):
@@ -89,22 +88,3 @@ def generate(model, tokenizer, prompts, search=None, **options):
         model, tokenizer, search, options: as in `Generator`.
     """
     return Generator(model, tokenizer, search, **options)(prompts)
-
-
-def forbidden_ids(tokenizer, words):
-    """Return the `forbidden` ids of `Constraints` that exclude words.
-
-    They are a tuple of tuples of ids: each word as tokenised at the beginning of a text, and after
-    a space, where its tokens may differ.
-
-    Raises:
-        InputError: if a word is empty or has no token.
-    """
-    words = as_texts(words, "words")
-    rows = plain_ids(tokenizer, [*words, *(f" {word}" for word in words)])
-    for i, (word, ids) in enumerate(zip(words, rows, strict=False)):
-        if not ids:
-            raise InputError(
-                f"words[{i}]={word!r} has no token that could be forbidden; leave it out."
-            )
-    return tuple(dict.fromkeys(map(tuple, rows)))

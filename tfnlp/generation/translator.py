@@ -1,13 +1,10 @@
 """Translation by an encoder-decoder, from texts to texts."""
 
-import numpy as np
-
 from tfnlp.generation.batched_search import Searcher
-from tfnlp.generation.continuations import blank_texts, translation_constraints
+from tfnlp.generation.continuations import blank_texts, source_ids, translation_constraints
 from tfnlp.generation.decoder_selection import decoder_of
 from tfnlp.generation.generation_settings import Beam, SearchSettings
 from tfnlp.models import check_vocabulary, config_of
-from tfnlp.text.reading.text_arguments import as_texts, check_too_long, warn_of_long
 from tfnlp.text.tokenizers.special_tokens import with_target
 from tfnlp.utils.errors import InputError
 
@@ -79,7 +76,7 @@ class Translator(Searcher):
         They have no text for a source that is blank or skipped.
 
         Args:
-            sources, too_long: as in `source_ids`.
+            sources, too_long: as in `continuations.source_ids`.
             on_token: as in `Generator`.
 
         Raises:
@@ -106,33 +103,6 @@ class Translator(Searcher):
         return self.target_tokenizer.decode(ids)
 
     def source_ids(self, sources, name="sources[{}]".format, too_long="error"):
-        """Return the ids of each source as the model's input, ending with the end token.
-
-        Args:
-            sources: a list of strings.
-            name: function from a source's number, from 0, to its name in errors and warnings.
-            too_long: treatment of a source with more tokens than the model has positions: "error"
-                raises, "cut" drops those before the end token, and "skip" returns no ids. The
-                number of cut or skipped sources is logged.
-
-        Returns:
-            A list of lists; empty ones for sources that are blank or skipped.
-        """
-        check_too_long(too_long)
-        texts = as_texts(sources, "sources")
-        rows = self.tokenizer.encode_closed(texts, self.source_end)
-        kept = np.array([bool(text.strip()) for text in texts], bool)
-        longest = self.decoder.max_length
-        if longest is not None:
-            is_long = rows.lengths > longest
-            if too_long == "error" and is_long.any():
-                first = int(is_long.argmax())
-                raise InputError(
-                    f"{name(first)} has {rows.lengths[first]} tokens, more than the model's "
-                    f"{longest} positions; shorten it, or give too_long='cut' or 'skip'."
-                )
-            warn_of_long(is_long, "sources", name, f"the model's {longest} positions", too_long)
-            if too_long == "skip":
-                kept &= ~is_long
-            rows = rows.truncate(longest, self.source_end)
-        return [row.token_ids if keep else [] for row, keep in zip(rows, kept, strict=True)]
+        """Return the ids of each source, as `continuations.source_ids` does."""
+        limits = self.source_end, self.decoder.max_length
+        return source_ids(self.tokenizer, sources, *limits, name=name, too_long=too_long)
