@@ -1,5 +1,7 @@
 """Pieces of a text that is written, and stop strings."""
 
+import types
+
 import pytest
 
 from tests.text.family_tokenizers import tokenizer_of
@@ -47,13 +49,21 @@ def test_pieces_are_whole_characters_and_together_the_text(family):
 def test_a_stop_string_across_tokens_ends_a_text_before_it(stop):
     tokenizer = tokenizer_of("roberta")
     ids = tokenizer.encode_plain(TEXT)
-    stopped, pieces, text = streamed(tokenizer, ids, [stop, "never"])
+    before = TEXT[: TEXT.index(stop)]
+    # Its end may look like another stop string until the text has ended.
+    stopped, pieces, text = streamed(tokenizer, ids, [stop, f"{before[-2:]}~"])
     assert stopped and text.ended
-    assert "".join(pieces) == text.text == TEXT[: TEXT.index(stop)]
+    assert "".join(pieces) == text.text == before
     # The ids are the fewest whose text holds the stop string.
     assert len(text.token_ids) == len(pieces)
     assert stop in tokenizer.decode(text.token_ids)
     assert stop not in tokenizer.decode(text.token_ids[:-1])
+
+
+def test_a_text_ends_before_the_first_of_several_stop_strings():
+    words = types.SimpleNamespace(decode=lambda ids: "the fox"[: 4 * len(ids)])
+    stopped, pieces, text = streamed(words, [1, 2], ["e", "h", "x"])
+    assert stopped and pieces == ["t"] and text.text == "t" and text.token_ids == (1,)
 
 
 def test_what_looks_like_a_stop_string_is_shown_once_it_is_none():
