@@ -7,7 +7,7 @@ import pytest
 from tests.generation.walk import logits_after
 from tests.grammar_corpus import make_reviews
 from tests.models.small import sizes
-from tfnlp.generation import Beam, Constraints, Generator, Sample, forbidden_ids, generate
+from tfnlp.generation import Beam, Constraints, Generator, Sample, forbidden_ids
 from tfnlp.models import Gpt2Config, build_model
 from tfnlp.text import train_tokenizer
 from tfnlp.text.tokenizers.wordpiece import WordPieceTokenizer
@@ -56,13 +56,13 @@ def test_texts_come_in_the_order_of_prompts_whatever_the_batch(model, tokenizer)
 def test_constraints_limit_the_number_of_texts(model, tokenizer):
     first, other = tokenizer.encode(["film", "plot"]).token_ids[:2].tolist()
     one = {"max_new_tokens": 1, "constraints": Constraints(forced_first=first)}
-    ((text,),) = generate(model, tokenizer, ["a"], Beam(4, best=4), **one)
+    ((text,),) = Generator(model, tokenizer, Beam(4, best=4), **one)(["a"])
     assert text.token_ids == (first,) and -100 < text.score <= 0
     ids = tuple(i for i in range(tokenizer.vocabulary_size) if i not in (first, other))
     none = Constraints(forbidden=ids, min_new_tokens=3, no_repeat_ngram_size=1)
     for search in (Sample(), Beam(2)):
         with pytest.raises(InputError, match="no output for text 1: at some position no token"):
-            generate(model, tokenizer, [""], search, max_new_tokens=3, constraints=none)
+            Generator(model, tokenizer, search, none, max_new_tokens=3)([""])
 
 
 def test_a_word_is_forbidden_with_a_space_and_without(tokenizer):

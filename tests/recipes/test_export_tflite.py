@@ -9,7 +9,7 @@ from ai_edge_litert.interpreter import Interpreter
 from distill.export.web_folder import build_page
 from distill.runtime import TextGenerator
 from tfnlp.checkpoints import load_model, save_model
-from tfnlp.generation import generate
+from tfnlp.generation import Generator
 from tfnlp.models import build_model
 from tfnlp.text import load_tokenizer
 from tfnlp.utils.errors import InputError
@@ -79,7 +79,7 @@ def test_a_language_model_is_exported(run, refused, language_model, tmp_path):
     found = TextGenerator(tmp_path / "model.tflite", max_new_tokens=5)(["the film"])
     model, tokenizer = load_model(language_model, "causal_lm"), load_tokenizer(language_model)
     how = {"max_new_tokens": 5, "end_token": ["<|endoftext|>", "a"]}
-    assert found == generate(model, tokenizer, ["the film"], **how)
+    assert found == Generator(model, tokenizer, **how)(["the film"])
     assert "--labels is not for a model" in refused("export_tflite", *flags, "--labels=a,b")
     error = refused("export_tflite", *flags, "--max_length=99")
     assert "--max_length=99 must lie between 3 and 40" in error

@@ -4,7 +4,6 @@ from .batched_search import find_end_token as find_end_token
 from .continuations import forbidden_ids as forbidden_ids
 from .decoder_selection import decoder_of as decoder_of
 from .generator import Generator as Generator
-from .generator import generate as generate
 from .key_value_cache import CausalDecoder as CausalDecoder
 from .key_value_cache import EncoderDecoderCache as EncoderDecoderCache
 from .likelihood import LikelihoodScorer as LikelihoodScorer

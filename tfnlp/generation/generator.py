@@ -78,13 +78,3 @@ class Generator(Searcher):
 
     def _text_of(self, row, ids):
         return continuation(self.tokenizer, row, ids)
-
-
-def generate(model, tokenizer, prompts, search=None, **options):
-    """Return the texts of a `Generator` of these options, which in repeated calls compiles once.
-
-    Args:
-        prompts: a list of strings.
-        model, tokenizer, search, options: as in `Generator`.
-    """
-    return Generator(model, tokenizer, search, **options)(prompts)
