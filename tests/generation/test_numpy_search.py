@@ -83,6 +83,20 @@ def test_texts_with_constraints_and_several_ends_are_those_of_tensorflow(strateg
     assert len(lengths) > 3 and 9 in lengths
 
 
+def test_a_text_that_may_not_go_on_leaves_the_others_of_a_beam():
+    logits = 3 * np.random.default_rng(0).normal(size=(100, 100)).astype("float32")
+    logits[:, 2] += 6  # behind which nothing may come
+    rules = Constraints(forbidden=tuple((2, i) for i in range(100)), renormalize=True)
+    for beam in (Beam(2, best=2), Beam(2, best=2, early_stopping=True)):
+        options = {"steps": 6, "ends": (99,)}
+        texts = TextSearch(Table(logits), settings(beam, rules, **options))(
+            lambda: logits[1], [1], str
+        )
+        tokens, lengths, _ = found(logits, beam, constraints=rules, **options)
+        assert [[*text.token_ids] for text in texts] == tokens.tolist() and len(texts) == 2
+        assert lengths.tolist() == [6, 6] and not (tokens[:, :-1] == 2).any()
+
+
 def test_constraints_that_leave_nothing_and_other_bad_input():
     logits = np.zeros((6, 6), "float32")
     rules = Constraints(forbidden=(1, 2, 3, 4), min_new_tokens=3, no_repeat_ngram_size=1)

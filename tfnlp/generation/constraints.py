@@ -64,7 +64,8 @@ class Rules:
                 alone = tf.where(tf.range(vocabulary) == token, 0.0, NEVER)
                 scores = tf.where(number == place, alone, scores)
         if rules.renormalize:
-            scores = tf.nn.log_softmax(scores)
+            # Where no token is left, a softmax has no value.
+            scores = tf.where(scores > NEVER, tf.nn.log_softmax(scores), NEVER)
         return tf.reshape(scores, shape)
 
     def _without_forbidden(self, scores, history, length):

@@ -35,7 +35,11 @@ class TextRules:
         scores = scores.copy()
         for row, ids in zip(scores, texts, strict=True):
             self._constrain(row, ids)
-        return log_softmax(scores) if self.constraints.renormalize else scores
+        if self.constraints.renormalize:
+            # Where no token is left, a softmax has no value.
+            some = (scores > NEVER).any(axis=-1)
+            scores[some] = log_softmax(scores[some])
+        return scores
 
     def _constrain(self, scores, ids):
         """Change the scores (V,) of the next token of a text."""
