@@ -117,7 +117,7 @@ def beam_search(decoder, logits, settings, rules=None):
     # All beams start equal, so only the first counts.
     sums = np.where(np.arange(beams) == 0, np.float32(0), WORST)
     texts, parents = [[]] * beams, [0] * beams
-    ended, hopeful = [([], WORST)] * beams, True
+    ended = [([], WORST)] * beams
     for number in range(steps):
         if number:
             logits = decoder.step([text[-1] for text in texts], parents)
@@ -135,9 +135,7 @@ def beam_search(decoder, logits, settings, rules=None):
 
         # Only the best K candidates may end; the others only replace them as open texts.
         ends &= np.arange(candidates) < beams
-        closed = not hopeful or (beam.early_stopping is True and all(ids for ids, _ in ended))
-        norm = np.float32(beam.norm(number + 1))
-        of_new = sums / norm + WORST * np.float32(closed) + WORST * ~ends
+        of_new = sums / np.float32(beam.norm(number + 1)) + WORST * ~ends
         all_scores = np.concatenate([[score for _, score in ended], of_new]).astype("float32")
         all_texts = [ids for ids, _ in ended]
         all_texts += [text if over else [] for text, over in zip(longer, ends, strict=True)]
@@ -149,8 +147,7 @@ def beam_search(decoder, logits, settings, rules=None):
         best_open = sums[0] / np.float32(beam.norm(steps if never else number + 1))
         full = all(ids for ids, _ in ended)
         worst = min(score for _, score in ended) if full else WORST
-        hopeful = bool(hopeful and best_open > worst)
-        if not hopeful or (beam.early_stopping is True and full):
+        if not best_open > worst or (beam.early_stopping is True and full):
             break
     texts = [(ids, float(score)) for ids, score in ended[: beam.best]]
     return [(ids, score) for ids, score in texts if beam.is_text(score, len(ids))]
