@@ -24,11 +24,13 @@ from absl import flags
 
 import tfnlp
 from distill import runtime
+from distill.runtime.associated_files import CHECKSUM, check_kind
 from recipes.flags import generation_flags, model_flags
 from recipes.shell import entry_point
 from recipes.shell.command_line import check_output, refuse_beside
 from recipes.shell.input_checks import names_file
 from tfnlp import checkpoints, generation, training
+from tfnlp.tasks.kinds import TRANSLATOR
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -132,12 +134,13 @@ def print_each(translator):
 def translator_of_file(search):
     """Return the `Translator` of a .tflite file, and what identifies it and its settings."""
     settings, files = runtime.read_files(FLAGS.model_dir)
+    check_kind(FLAGS.model_dir, settings, TRANSLATOR)
     _, target = runtime.read_tokenizers(FLAGS.model_dir, settings, files)
-    end = settings.get("generation", {}).get("end_token_id")  # Translator refuses other files
+    end = settings["generation"]["end_token_id"]
     constraints = generation_flags.constraints_of_flags(target, end)
     options = {"max_new_tokens": FLAGS.max_new_tokens, "constraints": constraints}
     translator = runtime.Translator(FLAGS.model_dir, search, **options)
-    return translator, [settings["model_sha256"], repr(translator.settings)]
+    return translator, [settings[CHECKSUM], repr(translator.settings)]
 
 
 def translator_of_folder(search):

@@ -35,6 +35,7 @@ def test_a_file_writes_the_texts_of_its_folder(run, refused, language_model, flo
     for flag in ("--batch_size=3", "--end_token=a"):
         line = refused("generate", f"--model_dir={file}", "--text=a", flag)
         assert f"{flag} has no effect beside --model_dir={file}" in line
+    assert "of the kind generator" in refused("translate", f"--model_dir={file}", "--text=a")
 
 
 def test_bad_input_is_one_sentence(refused, language_model):
