@@ -154,8 +154,7 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
         config = super().get_config()
         for name, value in self.fields().items():
             # Initializers, regularizers, constraints, functions and layers.
-            is_object = callable(value)
-            config[name] = keras.saving.serialize_keras_object(value) if is_object else value
+            config[name] = serialize_shared(value) if callable(value) else value
         quantized = {
             name: keras.dtype_policies.serialize(layer.dtype_policy)
             for name, layer in parts(self)
@@ -165,11 +164,8 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config):
-        activation = config.get("activation")
-        if isinstance(activation, dict):  # a function, in place of a name
-            activation = keras.saving.deserialize_keras_object(activation)
-            config = config | {"activation": activation}
-        return super().from_config(config)
+        serialized = {k: x for k, x in config.items() if isinstance(x, dict) and "class_name" in x}
+        return super().from_config(config | {k: deserialize(x) for k, x in serialized.items()})
 
 
 def constructor_arguments(cls, end):
@@ -203,11 +199,17 @@ def check_states(**shapes):
             )
 
 
-def serialize_shared(layer):
-    """Return the config of a shared layer, with its identity if a whole model is saved."""
+def serialize_shared(x):
+    """Return the config of an object, with its identity if a whole model is saved."""
     # Keras says which object it is from the second time on.
-    keras.saving.serialize_keras_object(layer)
-    return keras.saving.serialize_keras_object(layer)
+    keras.saving.serialize_keras_object(x)
+    return keras.saving.serialize_keras_object(x)
+
+
+def deserialize(config):
+    """Return the object of a config, a layer unbuilt: its weights' paths begin with its parent."""
+    config = {key: value for key, value in config.items() if key != "build_config"}
+    return keras.saving.deserialize_keras_object(config)
 
 
 def check_shared(config, what):
