@@ -41,7 +41,8 @@ class RelativeBiases(BaseLayer):
         )
 
     def call(self, inputs):
-        return ops.convert_to_tensor(self.content_bias), ops.convert_to_tensor(self.position_bias)
+        biases = self.content_bias, self.position_bias
+        return tuple(ops.cast(bias, self.compute_dtype) for bias in biases)
 
     def compute_mask(self, inputs, previous_mask=None):
         return None  # no positions are left

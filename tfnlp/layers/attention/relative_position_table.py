@@ -56,7 +56,7 @@ class RelativePositionTable(BaseLayer):
             self.norm.build(shape)
 
     def call(self, inputs):
-        table = ops.convert_to_tensor(self.table)
+        table = ops.cast(self.table, self.compute_dtype)
         return table if self.norm is None else self.norm(table)
 
     def compute_mask(self, inputs, previous_mask=None):
