@@ -4,7 +4,13 @@ import keras
 import numpy as np
 import pytest
 
-from tfnlp.layers import EncoderBlock, FeedForward, MultiHeadAttention, RelativeAttention
+from tfnlp.layers import (
+    EncoderBlock,
+    FeedForward,
+    MultiHeadAttention,
+    RelativeAttention,
+    SharedEncoder,
+)
 
 WIDE = MultiHeadAttention(2, 8, dropout=0.1)
 OF_KERAS = keras.layers.MultiHeadAttention(2, 8)
@@ -31,6 +37,20 @@ NARROW = keras.layers.Dense(1)
 def test_what_does_not_fit_is_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_options_reach_the_parts_of_a_block():
+    options = {"dropout": 0.25, "dropout_after": ("attention",)}
+    initial = keras.initializers.Constant(0.5)
+    block = EncoderBlock(2, 16, feed_forward_dropout=0.5, output_initializer=initial, **options)
+    block.build((None, 3, 8))
+    assert block.feed_forward.dropout == 0.5
+    for each in (block, SharedEncoder(2, 2, 16, **options).blocks[0]):
+        rates = each.attention_dropout_layer.rate, each.feed_forward_dropout_layer.rate
+        assert rates == (0.25, 0.0)
+    for part in (block.attention, block.feed_forward):
+        np.testing.assert_array_equal(part.output_dense.kernel, 0.5)
+    assert np.std(block.attention.query.kernel) > 0
 
 
 def test_encoder_block_attends_to_other_values():
