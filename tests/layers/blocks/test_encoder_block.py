@@ -42,9 +42,11 @@ def test_what_does_not_fit_is_named(make, message):
 def test_options_reach_the_parts_of_a_block():
     options = {"dropout": 0.25, "dropout_after": ("attention",)}
     initial = keras.initializers.Constant(0.5)
-    block = EncoderBlock(2, 16, feed_forward_dropout=0.5, output_initializer=initial, **options)
+    further = {"key_dim": 3, "trainable": False, "output_initializer": initial}
+    block = EncoderBlock(2, 16, feed_forward_dropout=0.5, **further, **options)
     block.build((None, 3, 8))
-    assert block.feed_forward.dropout == 0.5
+    assert (block.feed_forward.dropout, block.attention.key_dim) == (0.5, 3)
+    assert not any(layer.trainable for layer in block._flatten_layers())
     for each in (block, SharedEncoder(2, 2, 16, **options).blocks[0]):
         rates = each.attention_dropout_layer.rate, each.feed_forward_dropout_layer.rate
         assert rates == (0.25, 0.0)
