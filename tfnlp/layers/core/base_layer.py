@@ -48,8 +48,7 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
     All arguments of the constructors are attributes of the same name; the config is made of
     these (see `fields`). So are the options of weights in the `TypedDict` that the constructor of
     a subclass unpacks into `kwargs`, such as `WeightOptions`. A subclass has a
-    `compute_output_spec`, by which `compute_output_shape` goes, or a `compute_output_shape`, and a
-    `compute_mask` if its output has other positions than its first input.
+    `compute_output_spec`, by which `compute_output_shape` goes, or a `compute_output_shape`.
 
     Args:
         kernel_regularizer, bias_regularizer, embeddings_regularizer: for the kernels, the biases
@@ -64,6 +63,8 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
 
     # Names of the options of weights.
     OPTIONS = ()
+    # False if the output has other positions than the first input, or none: it has no mask then.
+    keeps_positions = True
     __signature__ = ClassSignature()
 
     def __init_subclass__(cls, **kwargs):
@@ -76,7 +77,6 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
     def __init__(self, *, quantized_parts=None, **kwargs: Unpack[LayerOptions]):
         options = {name: kwargs.pop(name, None) or INITIALIZERS.get(name) for name in self.OPTIONS}
         super().__init__(**kwargs)
-        self.supports_masking = True
         self._quantized_parts = dict(quantized_parts or {})
         for name, value in options.items():
             setattr(self, name, _MODULES[name.rsplit("_", 1)[-1]].get(value))
@@ -136,6 +136,9 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
         named = {name.removesuffix("_shape"): tensors(x) for name, x in named_shapes.items() if x}
         spec = self.compute_output_spec(*(x and tensors(x) for x in shapes), **named)
         return keras.tree.map_structure(lambda tensor: tensor.shape, spec)
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return previous_mask if self.keeps_positions else None
 
     def _specs(self, *shapes):
         """Return symbolic tensors of these shapes and the compute dtype: one, or a tuple."""
