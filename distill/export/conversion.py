@@ -12,14 +12,13 @@ from distill.compression.file_quantization import converter_options, quantize_fi
 from distill.export.converter import convert
 from distill.export.head_training import head_endpoints
 from distill.export.length_signatures import DEFAULT, cut, signatures
+from distill.runtime.litert_backend import INPUTS
 from tfnlp.checkpoints.sentence_modules import ANY_LENGTH
 from tfnlp.functional.local_attention import is_short
 from tfnlp.models import reads_choices, submodel
 from tfnlp.pipelines.keras_backend import file_outputs
 from tfnlp.quantization.rounded_products import SMALL
 from tfnlp.utils.errors import InputError
-
-INPUTS = ("ids", "mask", "segment_ids")
 
 
 def convert_text_model(model, kind, options, lengths, tokenize=None):

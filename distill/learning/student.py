@@ -22,11 +22,12 @@ from tfnlp.models import (
     reads_pooled_states,
     vector_head,
 )
+from tfnlp.models.vector_start import TABLES
 from tfnlp.utils.errors import InputError
 
 # Axis of the vocabulary in weights that have one.
 TOKEN_AXES = {
-    **dict.fromkeys(("embeddings/token_table", "static_embeddings/token_table"), 0),
+    **dict.fromkeys(TABLES, 0),
     **{"lm_output/kernel": 1, "lm_bias/bias": 0},
 }
 # Such weights of an adaptive softmax, which clusters tokens by frequency.

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from distill.learning.augmentation_settings import ReplacementConfig
 from distill.learning.word_neighbours import pieces_within, whole_words
-from tfnlp.models import check_vocabulary
+from tfnlp.models import MASKED_LMS, check_vocabulary
 from tfnlp.objectives import predict_at_positions
 from tfnlp.objectives.batches.masking import POSITIONS
 from tfnlp.text import Encoding, LengthBatches
@@ -47,7 +47,7 @@ class WordReplacer:
 
     def __init__(self, model, tokenizer, vectors=None, config=None, batch_size=64):
         check_vocabulary(tokenizer, model)
-        if model.head not in ("masked_lm", "pretraining"):
+        if model.head not in MASKED_LMS:
             raise InputError(f"The model has the head {model.head!r}; give a masked LM.")
         if tokenizer.mask_token_id is None:
             raise InputError("The tokenizer has no [MASK] or <mask>; give one that has.")

@@ -82,12 +82,10 @@ class StudentFinder:
         self.tokenizer = load_tokenizer(self.teacher_dir)
         self.texts = task_texts(self.data.train)
         config = config_of(self.teacher)
-        space = self.space.complete(config, self._default_tokens())
+        self.space = self.space.complete(config, self._default_tokens())
         # The texts may have fewer tokens than a number asks for.
-        sizes = {
-            self._prune([self.teacher], count)[1].vocabulary_size for count in space.keep_tokens
-        }
-        self.space = dataclasses.replace(space, keep_tokens=tuple(sorted(sizes)))
+        sizes = tuple(sorted(self.with_tokens(self.teacher)))
+        self.space = dataclasses.replace(self.space, keep_tokens=sizes)
         self.depth = config.num_layers
 
     def _default_tokens(self):
@@ -120,8 +118,8 @@ class StudentFinder:
 
     def with_tokens(self, model):
         """Return {vocabulary size: (a supernet's model, tokenizer)} of the space."""
-        pruned = {count: self._prune([model], count) for count in self.space.keep_tokens}
-        return {count: (models[0], tokenizer) for count, (models, tokenizer) in pruned.items()}
+        pruned = (self._prune([model], count) for count in self.space.keep_tokens)
+        return {tokenizer.vocabulary_size: (x, tokenizer) for (x,), tokenizer in pruned}
 
     def measure(self, device=None, results=None):
         """Return the `CostTable` of files of the ordered teacher's parts.

@@ -2,6 +2,7 @@
 
 import gc
 import inspect
+import json
 
 import keras
 import numpy as np
@@ -170,6 +171,39 @@ def test_no_two_weights_are_drawn_alike(name):
     for i, a in enumerate(drawn):
         for b in drawn[:i]:
             assert a.shape != b.shape or np.abs(a - b).max() > 1e-4
+
+
+# Values of arguments of which double or half would not do, or that are None or text by default.
+OTHERS = {
+    **{"activation": "silu", "output_activation": "silu", "cell": "lstm", "score": "dot"},
+    **{"sharing": "none", "terms": ("c2p", "p2p"), "modes": ("max",), "kernel_size": 5},
+    **{"dropout_after": ("attention",), "normalized": ("attention",)},
+    **{"cutoffs": (3, 5), "div_value": 2, "embedding_dim": 12, "rotary": layers.RotaryEmbedding()},
+    **{"attention": layers.MultiHeadAttention(4, 2, dropout=0.6, block_size=2)},
+    **{"feed_forward": layers.FeedForward(8), "norm": keras.layers.RMSNormalization()},
+    **{"regularizer": keras.regularizers.L2(0.5), "constraint": keras.constraints.MaxNorm(3)},
+    "initializer": keras.initializers.Constant(0.25),
+}
+
+
+def other(name, value):
+    """Return another value of an argument than the layer has."""
+    if name in OTHERS or name.endswith(("initializer", "regularizer", "constraint")):
+        return OTHERS.get(name) or OTHERS[name.split("_")[-1]]
+    if isinstance(value, bool):
+        return not value
+    return value + 0.6 if isinstance(value, float) else 2 * (value or 1)
+
+
+@pytest.mark.parametrize("name", sorted({*CASES} - {"LayerNormalization"}))
+def test_no_argument_is_lost_in_the_config(name):
+    layer = CASES[name][0]()
+    fields = layer.fields().keys() - {"shared_parts"} | {"activity_regularizer"}
+    given = {key: other(key, getattr(layer, key, None)) for key in fields}
+    layer, before = type(layer)(**given), layer.get_config()
+    config = json.loads(json.dumps(layer.get_config()))
+    assert [key for key in given if config.get(key) == before.get(key)] == []
+    assert json.loads(json.dumps(type(layer).from_config(config).get_config())) == config
 
 
 def pair(x, **options):

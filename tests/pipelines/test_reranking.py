@@ -6,9 +6,9 @@ import pytest
 from distill.export import Export, export_tflite
 from distill.runtime import TextEmbedder, TokenEmbedder
 from tfnlp.checkpoints import save_model
-from tfnlp.functional.late_interaction import max_sim
 from tfnlp.models import build_model
 from tfnlp.pipelines import load_runner, rerank, reranker
+from tfnlp.pipelines.reranking import max_sim
 from tfnlp.utils.errors import InputError
 
 TEXTS = ["a fine film", "the dull plot", "film", "the film is not fine , a dull plot"]
@@ -26,6 +26,16 @@ def saved(one_layer, tokenizer, tmp_path):
 
 def test_hits_with_scores_move_and_others_stay():
     assert rerank(np.array([0.1, 0.9, 0.1]), 5) == [1, 0, 2, 3, 4]
+
+
+def test_each_token_of_a_query_finds_its_nearest_one():
+    query, text = np.random.default_rng(0).normal(size=(2, 7, 4)).astype("float32")
+    expected = sum(max(float(q @ t) for t in text[:3]) for q in query)
+    assert max_sim(query, text[:3]) == pytest.approx(expected, rel=1e-6)
+    similarity = pytest.importorskip("sentence_transformers.util.similarity")
+    expected = similarity.maxsim([query[:5]], [text, text[:2]])
+    scores = [max_sim(query[:5], text), max_sim(query[:5], text[:2])]
+    np.testing.assert_allclose(scores, expected[0], rtol=1e-6)
 
 
 def test_a_classifier_and_a_regression_score_pairs(saved):

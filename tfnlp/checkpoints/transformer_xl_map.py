@@ -86,7 +86,7 @@ def _decode(ours, fields):
 def _encode(theirs, config):
     return theirs | {
         "d_embed": config.embedding_dim or config.hidden_dim,
-        "d_head": config.hidden_dim // config.num_heads,
+        "d_head": config.key_dim,
         "cutoffs": list(config.cutoffs),
         "tie_projs": [False] + [config.tie_projections] * len(config.cutoffs),
         "clamp_len": config.clamp_length or -1,

@@ -54,7 +54,7 @@ class ModernBertConfig(TextConfig):
                 f"classifier_pooling={self.classifier_pooling!r} must be one of "
                 f"{', '.join(POOLINGS)}."
             )
-        if self.hidden_dim // self.num_heads % 2:
+        if self.key_dim % 2:
             raise InputError(
                 f"num_heads={self.num_heads} must divide hidden_dim={self.hidden_dim} into even "
                 "parts, whose halves rotary positions turn."

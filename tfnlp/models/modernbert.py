@@ -55,7 +55,7 @@ def _parts(config, options, number):
     is_global = config.is_global(number)
     attention = MultiHeadAttention(
         config.num_heads,
-        config.hidden_dim // config.num_heads,
+        config.key_dim,
         dropout=config.attention_dropout,
         use_bias=config.biases,
         rotary=RotaryEmbedding(config.global_theta if is_global else config.local_theta),

@@ -179,7 +179,7 @@ def attention_arguments(config, options, **arguments):
     """Return the constructor arguments of an attention with relative positions."""
     return {
         "num_heads": config.num_heads,
-        "key_dim": config.hidden_dim // config.num_heads,
+        "key_dim": config.key_dim,
         "dropout": config.attention_dropout,
         "position_dropout": config.dropout,
         "block_size": options.block_size,

@@ -45,7 +45,7 @@ def encode_transformer_xl(config, inputs, options):
     if config.share_biases:
         biases = RelativeBiases(
             config.num_heads,
-            config.hidden_dim // config.num_heads,
+            config.key_dim,
             bias_initializer=weight_initializer(config),
             name="biases",
         )

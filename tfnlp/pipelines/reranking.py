@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from tfnlp.functional.late_interaction import max_sim
 from tfnlp.tasks.kinds import CLASSIFIER, SCORER, TOKEN_EMBEDDER
 from tfnlp.utils.errors import InputError
 
@@ -41,7 +40,7 @@ def cross_encoder(runner, label=None):
 
 
 def late_interaction(runner, texts, prompts=(None, None)):
-    """Return a function of a query and some of these texts to their `max_sim`.
+    """Return a function of a query and some of these texts to how well each fits, by `max_sim`.
 
     Args:
         runner: a `TokenEmbedder`.
@@ -56,6 +55,18 @@ def late_interaction(runner, texts, prompts=(None, None)):
         return np.array([max_sim(of_query, vectors[hit]) for hit in hits])
 
     return score
+
+
+def max_sim(query, text):
+    """Return the sum, over a query's tokens, of the largest product with a token of the text.
+
+    Khattab & Zaharia 2020 ('ColBERT'), eq. 3, where vectors have the length 1.
+
+    Args:
+        query: (Q, D).
+        text: (L, D).
+    """
+    return float((query @ text.T).max(axis=1).sum())
 
 
 def reranker(runner, texts, label=None):

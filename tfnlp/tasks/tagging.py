@@ -1,7 +1,6 @@
 """Tagging of words or characters, such as named-entity recognition."""
 
 import itertools
-import re
 import statistics
 
 from seqeval import metrics
@@ -14,14 +13,11 @@ from tfnlp.tasks.tagged_files import BIO_TAG, TaggedSentences, check_unit, read_
 from tfnlp.tasks.task import Task
 from tfnlp.text.batching.batches import IGNORED
 from tfnlp.text.decoding.character_tags import best_character_tags, token_characters
-from tfnlp.text.decoding.tags import best_tags, first_tokens
+from tfnlp.text.decoding.tags import ENTITY_TAG, best_tags, first_tokens
 from tfnlp.text.reading.readers import check_label_names
 from tfnlp.utils.errors import InputError
 
 __all__ = ["TaggedSentences", "Tagging", "read_tagged", "tag_names"]
-
-# BIO, IOBES and BILOU; the latter two also tag the end and a single word. The type may be missing.
-_ENTITY_TAG = re.compile(r"O|[BIESLU](-.+)?")
 
 
 class Tagging(Task):
@@ -59,7 +55,7 @@ class Tagging(Task):
         self.settings = {"unit": unit, "stride": stride}
         if splitter is not None:
             self.settings["words"] = splitter.settings()
-        self.of_entities = all(_ENTITY_TAG.fullmatch(tag) for tag in self.label_names)
+        self.of_entities = all(ENTITY_TAG.fullmatch(tag) for tag in self.label_names)
         self.scores = ("f1", "precision", "recall") if self.of_entities else ()
         self.scores += ("word_accuracy",)
         self.monitor = self.scores[0]

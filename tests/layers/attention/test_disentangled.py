@@ -33,9 +33,10 @@ def test_the_term_of_two_positions_is_added_to_the_other_three(buckets, share):
 
 def test_a_table_of_its_own_is_normalised_on_request():
     x = rand(2, 9, 12)
-    layer = DisentangledAttention(3, 4, max_distance=5, normalize_positions=True)
+    norm = {"layer_norm_epsilon": 0.5}
+    layer = DisentangledAttention(3, 4, max_distance=5, normalize_positions=True, **norm)
     shared = DisentangledAttention(3, 4, max_distance=5)
-    table = RelativePositionTable(5, normalize=True)
+    table = RelativePositionTable(5, normalize=True, **norm)
     layer(x), shared(x, position_table=table(x))
     randomise(layer)
     table.set_weights(layer.own_table.get_weights())

@@ -13,8 +13,10 @@ def test_scores_are_quadratic_in_the_distance_of_two_pixels(value_dim):
     """Cordonnier et al. 2020, section 3: v . (|d|^2, d) of each head's centre and width."""
     image, mask = rand(2, 4, 5, 3), rand(2, 20, 20) < 0.3
     mask[0, 0] = False  # a query that may see nothing
-    layer = QuadraticPositionAttention(3, 6, value_dim=value_dim)
+    start = {"center_initializer": "ones", "width_initializer": "zeros"}
+    layer = QuadraticPositionAttention(3, 6, value_dim=value_dim, **start)
     layer.build(image.shape)
+    assert weight(layer.centers).all() and not weight(layer.widths).any()
     randomise(layer)
     layer.widths.assign([0.1, 0.7, 2.0])
     pixels = np.array([(y, x) for y in range(4) for x in range(5)])

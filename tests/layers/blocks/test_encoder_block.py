@@ -4,7 +4,13 @@ import keras
 import numpy as np
 import pytest
 
-from tfnlp.layers import EncoderBlock, MultiHeadAttention, RelativeAttention
+from tfnlp.layers import (
+    EncoderBlock,
+    FeedForward,
+    MultiHeadAttention,
+    RelativeAttention,
+    SharedEncoder,
+)
 
 WIDE = MultiHeadAttention(2, 8, dropout=0.1)
 OF_KERAS = keras.layers.MultiHeadAttention(2, 8)
@@ -20,6 +26,7 @@ NARROW = keras.layers.Dense(1)
         (lambda: EncoderBlock(2, 8, normalized=("ffn",)), "normalized='ffn'"),
         (lambda: EncoderBlock(4, 8, attention=WIDE), "num_heads=4"),
         (lambda: EncoderBlock(2, 8, attention_dropout=0.3, attention=WIDE), "attention_dropout"),
+        (lambda: EncoderBlock(2, 8, key_dim=4, attention=WIDE), "key_dim=4"),
         (lambda: EncoderBlock(2, 12, norm="rms"), "norm='rms'"),
         (lambda: EncoderBlock(2, 12, attention="disentangled"), "attention='disentangled' must"),
         (lambda: EncoderBlock(2, 12, attention=RelativeAttention), "must be a layer, such as"),
@@ -30,6 +37,22 @@ NARROW = keras.layers.Dense(1)
 def test_what_does_not_fit_is_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_options_reach_the_parts_of_a_block():
+    options = {"dropout": 0.25, "dropout_after": ("attention",)}
+    initial = keras.initializers.Constant(0.5)
+    further = {"key_dim": 3, "trainable": False, "output_initializer": initial}
+    block = EncoderBlock(2, 16, feed_forward_dropout=0.5, **further, **options)
+    block.build((None, 3, 8))
+    assert (block.feed_forward.dropout, block.attention.key_dim) == (0.5, 3)
+    assert not any(layer.trainable for layer in block._flatten_layers())
+    for each in (block, SharedEncoder(2, 2, 16, **options).blocks[0]):
+        rates = each.attention_dropout_layer.rate, each.feed_forward_dropout_layer.rate
+        assert rates == (0.25, 0.0)
+    for part in (block.attention, block.feed_forward):
+        np.testing.assert_array_equal(part.output_dense.kernel, 0.5)
+    assert np.std(block.attention.query.kernel) > 0
 
 
 def test_encoder_block_attends_to_other_values():
@@ -96,6 +119,19 @@ def test_blocks_with_a_part_in_common_load_and_are_not_cloned(part, given, tmp_p
             assert len({id(getattr(block, name)) for block in again.layers[1:]}) == 1
     with pytest.raises(ValueError, match=r"shares its .* save the model and load it"):
         keras.models.clone_model(model)
+
+
+@pytest.mark.parametrize("part", ["attention", "feed_forward"])
+def test_a_part_that_two_blocks_are_given_is_loaded_as_one(part, tmp_path):
+    parts = {"attention": RelativeAttention(2, 4), "feed_forward": FeedForward(16)}
+    first, second = (EncoderBlock(2, 16, **{part: parts[part]}) for _ in range(2))
+    x = keras.Input((None, 8))
+    model = keras.Model(x, second(first(x)))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    inputs = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
+    np.testing.assert_array_equal(model(inputs), loaded(inputs))
+    assert loaded.count_params() == model.count_params()
 
 
 def test_given_parts_compute_and_are_loaded(tmp_path):

@@ -3,7 +3,16 @@
 import numpy as np
 
 from tests.layers.witnesses import layer_norm, near, rand, randomise
-from tfnlp.layers import KnowledgeBlock
+from tfnlp.layers import KnowledgeBlock, KnowledgeFusion
+
+
+def test_both_activations_of_a_fusion_are_computed():
+    tokens, entities = rand(2, 5, 8), rand(2, 5, 6, seed=1)
+    fusion = KnowledgeFusion(12, "relu", output_activation="tanh")
+    fusion(tokens, entities)
+    h = np.maximum(fusion.intermediate(tokens) + fusion.entity_intermediate(entities), 0)
+    near(fusion(tokens, entities)[0], np.tanh(fusion.output_dense(h)))
+    near(fusion(tokens, entities)[1], np.tanh(fusion.entity_output(h)))
 
 
 def test_norms_can_come_first():

@@ -5,6 +5,9 @@ import json
 import typing
 
 import keras
+import numpy as np
+import pytest
+from keras import tree
 
 from tfnlp import layers
 from tfnlp.layers.core.base_layer import BaseLayer
@@ -47,10 +50,24 @@ def test_a_signature_has_all_arguments_by_name():
 def test_the_config_has_the_arguments_of_a_child_and_nothing_else():
     loaded = Scaled.from_config(Scaled(16, scale=4.0).get_config())
     assert (loaded.intermediate_dim, loaded.scale) == (16, 4.0)
+    assert layers.EncoderBlock.from_config({"num_heads": 2, "intermediate_dim": 8}).num_heads == 2
 
 
 def test_a_function_as_activation_is_loaded_again():
-    layer = layers.SharedEncoder(2, 2, 16, activation=keras.activations.silu)
-    config = keras.saving.serialize_keras_object(layer)
-    loaded = keras.saving.deserialize_keras_object(json.loads(json.dumps(config)))
-    assert loaded.fields()["activation"] is keras.activations.silu
+    silu = keras.activations.silu
+    fusion = layers.KnowledgeFusion(16, output_activation=silu)
+    for layer in (layers.SharedEncoder(2, 2, 16, activation=silu), fusion):
+        config = keras.saving.serialize_keras_object(layer)
+        loaded = keras.saving.deserialize_keras_object(json.loads(json.dumps(config)))
+        assert list(loaded.fields().values()).count(silu) == 1
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        layers.RelativeBiases(2, 4, dtype="mixed_bfloat16"),
+        layers.RelativePositionTable(3, dtype="mixed_bfloat16"),
+    ],
+)
+def test_tables_are_of_the_compute_dtype(layer):
+    assert all(x.dtype == "bfloat16" for x in tree.flatten(layer(np.ones((1, 2, 8)))))

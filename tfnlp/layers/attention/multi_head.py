@@ -79,12 +79,6 @@ class MultiHeadAttention(BaseAttention):
         check_sizes(window=window)
 
     @classmethod
-    def from_config(cls, config):
-        rotary = config.get("rotary")
-        rotary = rotary and keras.saving.deserialize_keras_object(rotary)
-        return super().from_config(config | {"rotary": rotary})
-
-    @classmethod
     def from_keras(cls, attention):
         """Return the built layer that equals a built `keras.layers.MultiHeadAttention`.
 

@@ -35,6 +35,8 @@ class PathAttention(BaseLayer):
         (B, Q, M); the weights of the pairs, (B, Q).
     """
 
+    keeps_positions = False
+
     def __init__(self, **kwargs: Unpack[KernelOptions]):
         super().__init__(**kwargs)
 
@@ -58,9 +60,6 @@ class PathAttention(BaseLayer):
         pair_weights = zero_masked_rows(masked_softmax(scores, mask), mask)  # (B, 1, Q)
         vectors = ops.concatenate([pooled, pairs], axis=-1)
         return ops.matmul(pair_weights, vectors)[:, 0], path_weights, pair_weights[:, 0]
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return None  # no positions are left
 
     def compute_output_spec(self, text, pairs, paths, path_mask=None, **kwargs):
         batch, count, paths_of_pair, width = paths.shape

@@ -25,6 +25,8 @@ class RelativeBiases(BaseLayer):
         u and v, each (N, H).
     """
 
+    keeps_positions = False
+
     def __init__(
         self, num_heads, key_dim, bias_initializer="random_normal", **kwargs: Unpack[BiasPenalties]
     ):
@@ -41,10 +43,8 @@ class RelativeBiases(BaseLayer):
         )
 
     def call(self, inputs):
-        return ops.convert_to_tensor(self.content_bias), ops.convert_to_tensor(self.position_bias)
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return None  # no positions are left
+        biases = self.content_bias, self.position_bias
+        return tuple(ops.cast(bias, self.compute_dtype) for bias in biases)
 
     def compute_output_spec(self, inputs):
         return self._specs(*[(self.num_heads, self.key_dim)] * 2)

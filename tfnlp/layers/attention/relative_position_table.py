@@ -29,6 +29,8 @@ class RelativePositionTable(BaseLayer):
         (2 max_distance, D), or (2 num_buckets, D).
     """
 
+    keeps_positions = False
+
     def __init__(
         self,
         max_distance=512,
@@ -56,11 +58,8 @@ class RelativePositionTable(BaseLayer):
             self.norm.build(shape)
 
     def call(self, inputs):
-        table = ops.convert_to_tensor(self.table)
+        table = ops.cast(self.table, self.compute_dtype)
         return table if self.norm is None else self.norm(table)
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return None  # no positions are left
 
     def compute_output_spec(self, inputs):
         return self._specs((2 * (self.num_buckets or self.max_distance), inputs.shape[-1]))

@@ -12,6 +12,7 @@ from tfnlp.layers.core.base_layer import (
     check_choice,
     check_shared,
     check_states,
+    deserialize,
     serialize_shared,
 )
 
@@ -241,20 +242,11 @@ class EncoderBlock(BaseBlock):
 
     @classmethod
     def from_config(cls, config):
-        parts = config["shared_parts"]
+        parts = config.get("shared_parts") or {}
         for name, part in parts.items():
             check_shared(part, f"{config['name']} shares its {name} with another block")
-        parts = {name: _deserialized(part) for name, part in parts.items()}
-        passed = {name: config.get(name) for name in (*SUBLAYERS, "norm")}
-        passed = {name: x and (parts.get(name) or _deserialized(x)) for name, x in passed.items()}
-        return super().from_config(config | passed | {"shared_parts": parts})
-
-
-def _deserialized(part):
-    # Not built here: the paths of its weights would lack the block's name.
-    return keras.saving.deserialize_keras_object(
-        {key: value for key, value in part.items() if key != "build_config"}
-    )
+        parts = {name: deserialize(part) for name, part in parts.items()}
+        return super().from_config(config | {"shared_parts": parts})
 
 
 def _check_layers(**parts):
@@ -275,9 +267,8 @@ def _check_attention(block, attention):
             "input for all; take an attention of tfnlp.layers, of Keras' own layer "
             "MultiHeadAttention.from_keras(layer)."
         )
-    names = {"num_heads": "num_heads", "attention_dropout": "dropout", "block_size": "block_size"}
-    for name, theirs in names.items():
-        value = getattr(block, name)
+    for name in ("num_heads", "key_dim", "attention_dropout", "block_size"):
+        value, theirs = getattr(block, name), name.removeprefix("attention_")
         due = getattr(attention, theirs, value)
         if value not in (None, 0, due):
             raise ValueError(

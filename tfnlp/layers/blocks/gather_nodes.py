@@ -18,6 +18,8 @@ class GatherNodes(BaseLayer):
         (B, ..., D): for each text, `nodes[places]`.
     """
 
+    keeps_positions = False
+
     def call(self, nodes, places):
         batch, length, width = ops.shape(nodes)
         # One gather along one axis, which TFLite has as a builtin.
@@ -25,9 +27,6 @@ class GatherNodes(BaseLayer):
         first = ops.cast(ops.arange(batch) * length, places.dtype)  # (B,)
         numbers = ops.reshape(places, (batch, -1)) + first[:, None]
         return ops.reshape(ops.take(rows, numbers, axis=0), (*ops.shape(places), width))
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return None  # other positions than the nodes'
 
     def compute_output_spec(self, nodes, places):
         return self._specs((*places.shape, nodes.shape[-1]))

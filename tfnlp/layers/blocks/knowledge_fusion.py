@@ -22,8 +22,8 @@ class KnowledgeFusion(BaseLayer):
     Args:
         intermediate_dim: F, the width of h.
         activation: of h; a name from `tfnlp.functional.activations`, or a callable.
-        output_activation: of both outputs, a name; None for none, as in the paper's code, where a
-            residual and a norm follow instead (see `KnowledgeBlock`).
+        output_activation: of both outputs, likewise; None for none, as in the paper's code, where
+            a residual and a norm follow instead (see `KnowledgeBlock`).
         kernel_initializer, kernel_regularizer, kernel_constraint: for all kernels.
         bias_initializer, bias_regularizer, bias_constraint: for all biases.
 

@@ -8,7 +8,7 @@ from keras import ops
 from tfnlp.functional.attention import masked_softmax
 from tfnlp.functional.shapes import check_sizes
 from tfnlp.layers.attention.score_attention import ScoreAttention
-from tfnlp.layers.core.base_layer import BaseLayer
+from tfnlp.layers.core.base_layer import BaseLayer, check_choice
 from tfnlp.layers.core.weight_options import LayerOptions
 
 # The class of each cell, and its number of states.
@@ -52,7 +52,7 @@ class RecurrentDecoderBlock(BaseLayer):
         The outputs (B, T, D); with attention a pair of them and the weights (B, T, L).
 
     Raises:
-        ValueError: for an unknown score, and no layer.
+        ValueError: for an unknown cell or score, and no layer.
     """
 
     def __init__(
@@ -72,6 +72,7 @@ class RecurrentDecoderBlock(BaseLayer):
         self.score = score
         self.input_feeding = input_feeding
         self.dropout = dropout
+        check_choice("cell", cell, CELLS)
         check_sizes(num_layers=num_layers)
         make, self.num_states = CELLS[cell]
         self.cells = [

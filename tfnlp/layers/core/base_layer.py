@@ -48,8 +48,7 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
     All arguments of the constructors are attributes of the same name; the config is made of
     these (see `fields`). So are the options of weights in the `TypedDict` that the constructor of
     a subclass unpacks into `kwargs`, such as `WeightOptions`. A subclass has a
-    `compute_output_spec`, by which `compute_output_shape` goes, or a `compute_output_shape`, and a
-    `compute_mask` if its output has other positions than its first input.
+    `compute_output_spec`, by which `compute_output_shape` goes, or a `compute_output_shape`.
 
     Args:
         kernel_regularizer, bias_regularizer, embeddings_regularizer: for the kernels, the biases
@@ -64,6 +63,8 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
 
     # Names of the options of weights.
     OPTIONS = ()
+    # False if the output has other positions than the first input, or none: it has no mask then.
+    keeps_positions = True
     __signature__ = ClassSignature()
 
     def __init_subclass__(cls, **kwargs):
@@ -76,7 +77,6 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
     def __init__(self, *, quantized_parts=None, **kwargs: Unpack[LayerOptions]):
         options = {name: kwargs.pop(name, None) or INITIALIZERS.get(name) for name in self.OPTIONS}
         super().__init__(**kwargs)
-        self.supports_masking = True
         self._quantized_parts = dict(quantized_parts or {})
         for name, value in options.items():
             setattr(self, name, _MODULES[name.rsplit("_", 1)[-1]].get(value))
@@ -137,6 +137,9 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
         spec = self.compute_output_spec(*(x and tensors(x) for x in shapes), **named)
         return keras.tree.map_structure(lambda tensor: tensor.shape, spec)
 
+    def compute_mask(self, inputs, previous_mask=None):
+        return previous_mask if self.keeps_positions else None
+
     def _specs(self, *shapes):
         """Return symbolic tensors of these shapes and the compute dtype: one, or a tuple."""
         tensors = tuple(keras.KerasTensor(shape, dtype=self.compute_dtype) for shape in shapes)
@@ -154,8 +157,7 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
         config = super().get_config()
         for name, value in self.fields().items():
             # Initializers, regularizers, constraints, functions and layers.
-            is_object = callable(value)
-            config[name] = keras.saving.serialize_keras_object(value) if is_object else value
+            config[name] = serialize_shared(value) if callable(value) else value
         quantized = {
             name: keras.dtype_policies.serialize(layer.dtype_policy)
             for name, layer in parts(self)
@@ -165,11 +167,8 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config):
-        activation = config.get("activation")
-        if isinstance(activation, dict):  # a function, in place of a name
-            activation = keras.saving.deserialize_keras_object(activation)
-            config = config | {"activation": activation}
-        return super().from_config(config)
+        serialized = {k: x for k, x in config.items() if isinstance(x, dict) and "class_name" in x}
+        return super().from_config(config | {k: deserialize(x) for k, x in serialized.items()})
 
 
 def constructor_arguments(cls, end):
@@ -203,11 +202,17 @@ def check_states(**shapes):
             )
 
 
-def serialize_shared(layer):
-    """Return the config of a shared layer, with its identity if a whole model is saved."""
+def serialize_shared(x):
+    """Return the config of an object, with its identity if a whole model is saved."""
     # Keras says which object it is from the second time on.
-    keras.saving.serialize_keras_object(layer)
-    return keras.saving.serialize_keras_object(layer)
+    keras.saving.serialize_keras_object(x)
+    return keras.saving.serialize_keras_object(x)
+
+
+def deserialize(config):
+    """Return the object of a config, a layer unbuilt: its weights' paths begin with its parent."""
+    config = {key: value for key, value in config.items() if key != "build_config"}
+    return keras.saving.deserialize_keras_object(config)
 
 
 def check_shared(config, what):

@@ -101,7 +101,7 @@ class AdaptiveEmbedding(TokenLayer):
         if not return_tables:
             return x
         tables, projections = (
-            [ops.convert_to_tensor(weight) for weight in weights]
+            [ops.cast(weight, self.compute_dtype) for weight in weights]
             for weights in (self.tables, self.projections)
         )
         return x, tables, projections

@@ -10,11 +10,10 @@ from tfnlp.layers.core.base_layer import BaseLayer
 class MergeChoices(BaseLayer):
     """Reshape of multiple-choice inputs (B, choices, ...) to (B * choices, ...)."""
 
+    keeps_positions = False
+
     def call(self, inputs):
         return ops.reshape(inputs, (-1, *ops.shape(inputs)[2:]))
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return None  # a mask has another shape
 
     def compute_output_spec(self, inputs):
         return keras.KerasTensor((None, *inputs.shape[2:]), dtype=inputs.dtype)
@@ -29,11 +28,10 @@ class SplitChoices(BaseLayer):
         choices: (B, choices, ...), the tensor whose shape is taken.
     """
 
+    keeps_positions = False
+
     def call(self, inputs, choices):
         return ops.reshape(inputs, ops.shape(choices)[:2])
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return None  # a mask has another shape
 
     def compute_output_spec(self, inputs, choices):
         return self._specs(choices.shape[:2])

@@ -19,6 +19,8 @@ class LastState(BaseLayer):
         (B, D).
     """
 
+    keeps_positions = False
+
     def call(self, inputs, padding_mask=None, mask=None, inputs_mask=None):
         # Keras passes a mask on as `mask` beside one tensor, as `inputs_mask` beside several.
         if padding_mask is None:
@@ -26,9 +28,6 @@ class LastState(BaseLayer):
         if padding_mask is None:
             return inputs[:, -1]
         return last_state(inputs, padding_mask)
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return None  # no positions are left
 
     def compute_output_spec(self, inputs, padding_mask=None, **kwargs):
         return self._specs((inputs.shape[0], inputs.shape[2]))

@@ -22,14 +22,13 @@ class MeanPooling(BaseLayer):
         (B, D).
     """
 
+    keeps_positions = False
+
     def call(self, inputs, padding_mask=None, mask=None, inputs_mask=None):
         # Keras passes a mask on as `mask` beside one tensor, as `inputs_mask` beside several.
         if padding_mask is None:
             padding_mask = inputs_mask if mask is None else mask
         return ops.cast(masked_mean(inputs, padding_mask), inputs.dtype)
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return None  # no positions are left
 
     def compute_output_spec(self, inputs, padding_mask=None, **kwargs):
         return self._specs((inputs.shape[0], inputs.shape[2]))

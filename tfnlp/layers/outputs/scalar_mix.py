@@ -32,8 +32,5 @@ class ScalarMix(BaseLayer):
     def call(self, inputs):
         return self.gamma * ops.sum(inputs * self.shares()[:, None], axis=-2)
 
-    def compute_mask(self, inputs, previous_mask=None):
-        return previous_mask
-
     def compute_output_spec(self, inputs):
         return self._specs((*inputs.shape[:-2], inputs.shape[-1]))

@@ -32,6 +32,8 @@ class SentencePooling(BaseLayer):
         ValueError: for an unknown mode.
     """
 
+    keeps_positions = False
+
     def __init__(self, modes=("mean",), **kwargs: Unpack[LayerOptions]):
         super().__init__(**kwargs)
         for mode in modes:
@@ -44,9 +46,6 @@ class SentencePooling(BaseLayer):
         x = vectors[0] if len(vectors) == 1 else ops.concatenate(vectors, axis=-1)
         length = ops.sum(ops.cast(padding_mask, "float32"), axis=1, keepdims=True)
         return x * ops.minimum(length, 1)
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return None  # no positions are left
 
     def compute_output_spec(self, inputs, padding_mask):
         shape = inputs.shape[0], inputs.shape[2] * len(self.modes)

@@ -5,7 +5,8 @@ import re
 
 import numpy as np
 
-# BIO, IOBES or BILOU: outside, or a position in an entity and an optional type.
+# BIO, IOBES or BILOU: outside, or a position in an entity and an optional type; the latter two
+# also tag the end and a single word.
 ENTITY_TAG = re.compile(r"O|[BIESLU](-.+)?")
 
 
