@@ -53,18 +53,12 @@ def export_generator(model, path, tokenizer, options=None):
             quantization needs calibration.
     """
     options = options or DecoderExport()
-    decoder = CausalDecoder(model)
-    _check_model(model, options.quantization)
-    check_vocabulary(tokenizer, model)
-    ends = find_end_tokens(tokenizer, options.end_token)
-    max_length = options.max_length or min(decoder.max_length, MAX_LENGTH)
-    check_range(3, decoder.max_length or max_length, max_length=max_length)
+    decoder, ends, max_length, lengths = check_causal_lm(model, tokenizer, options)
     max_new_tokens = options.max_new_tokens
     if max_new_tokens is None:
         max_new_tokens = min(NEW_TOKENS, max_length)
     check_range(1, max_length, max_new_tokens=max_new_tokens)
     check_range(1, decoder.vocabulary_size // 2, beams=options.beams)
-    lengths = _lengths(options.fixed_lengths, max_length)
     sizes = {"beams": options.beams, "max_new_tokens": max_new_tokens}
     sizes["cache_type"] = options.cache_type
     endpoints = generator_signatures(decoder, max_length, lengths, **sizes)
@@ -133,6 +127,21 @@ def export_translator(model, path, tokenizer, target_tokenizer=None, options=Non
     associated = {"settings": settings, "files": files}
     description = "Translates a text. Made with tfnlp."
     _write(path, model, endpoints, options, description=description, **associated)
+
+
+def check_causal_lm(model, tokenizer, options):
+    """Return a causal LM's decoder, end tokens, maximum length and lengths of prompt chunks.
+
+    Raises:
+        InputError: for a model or options that a file cannot have, see `export_generator`.
+    """
+    decoder = CausalDecoder(model)
+    _check_model(model, options.quantization)
+    check_vocabulary(tokenizer, model)
+    ends = find_end_tokens(tokenizer, options.end_token)
+    max_length = options.max_length or min(decoder.max_length, MAX_LENGTH)
+    check_range(3, decoder.max_length or max_length, max_length=max_length)
+    return decoder, ends, max_length, _lengths(options.fixed_lengths, max_length)
 
 
 def _check_pair(tokenizer, target_tokenizer):

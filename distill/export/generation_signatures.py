@@ -79,6 +79,40 @@ def translator_signatures(decoder, lengths, beams, max_new_tokens, cache_type="f
     return endpoints
 
 
+def litertlm_signatures(decoder, max_length, lengths):
+    """Return the signatures of a causal LM by the names that LiteRT-LM's runtime looks for.
+
+    "prefill_32", for each length, reads `tokens` (1, 32) at the positions `input_pos` (32,), and
+    "decode" one token, after which it outputs `logits` (1, 1, V). Both take and return
+    `kv_cache_k_0`, `kv_cache_v_0` ... of each block, (1, N, places, H) float32.
+
+    Args:
+        decoder: a `CausalDecoder`.
+        max_length: the most tokens of prompt and text.
+        lengths: of the prompt chunks to read at once.
+
+    Returns:
+        {name: (function, list of specs)}.
+    """
+    # The runtime pads the last chunk of a prompt, and refuses one for which caches lack places.
+    places = max_length + max(lengths) - 1
+    caches = _specs(decoder, "attention", places, ("kv_cache_k", "kv_cache_v"))
+
+    def signature(length, gives_logits):
+        read, tensors = _reader(decoder, caches, (), gives_logits)
+
+        def run(tokens, input_pos, *tensors):
+            seen = tf.range(places)[None, None] <= input_pos[None, :, None]
+            return read(tokens, input_pos[None], input_pos, seen, tensors)
+
+        inputs = [tf.TensorSpec((1, length), "int32", name="tokens")]
+        inputs.append(tf.TensorSpec((length,), "int32", name="input_pos"))
+        return run, [*inputs, *tensors]
+
+    prefills = {f"{PREFILL}_{length}": signature(length, False) for length in lengths}
+    return prefills | {DECODE: signature(1, True)}
+
+
 def _decode_signatures(decoder, caches, beams, source=()):
     endpoints = {DECODE: _consecutive(decoder, caches, 1, source)}
     if beams == 1:
