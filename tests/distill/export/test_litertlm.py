@@ -89,7 +89,9 @@ def test_a_padded_prompt_gives_the_logits_of_keras(unpacked):
 def test_the_runtime_writes_what_keras_writes(kind, tmp_path):
     runtime = pytest.importorskip("litert_lm", reason="needs litert-lm-api")
     model, tokenizer = export(Gpt2Config, kind, tmp_path / "model.litertlm")
-    prompts = [" ".join(text.split()[:3]) for text in TEXTS[:12]] + ["a"]
+    prompts = ["a", *(" ".join(text.split()[:2]) for text in TEXTS[:20])]
+    prompts = [x for x in prompts if len(tokenizer.encode_plain(x)) <= MAX_LENGTH - STEPS]
+    assert len(prompts) > 12
     generator = Generator(model, tokenizer, max_new_tokens=STEPS, batch_size=len(prompts))
     engine = runtime.Engine(str(tmp_path / "model.litertlm"))
     greedy = runtime.SamplerConfig(top_k=1, top_p=1.0, temperature=1.0)
