@@ -56,7 +56,7 @@ def generator_cases(folder, quantization):
     """Return {name: function} of the runs of a language model's file."""
     import numpy as np
 
-    from distill.export.generation_export import generator_signatures
+    from distill.export.generation_signatures import generator_signatures
     from distill.runtime.cached_decoder import CachedDecoder
     from tfnlp.generation import CausalDecoder
     from tfnlp.models import Gpt2Config, build_model
@@ -73,7 +73,7 @@ def translator_cases(folder, quantization):
     """Return {name: function} of the runs of a translator's file."""
     import numpy as np
 
-    from distill.export.generation_export import translator_signatures
+    from distill.export.generation_signatures import translator_signatures
     from distill.runtime.cached_decoder import CachedDecoder
     from tfnlp.generation import EncoderDecoderCache
     from tfnlp.models import TransformerConfig, build_model

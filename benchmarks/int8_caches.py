@@ -65,7 +65,7 @@ def written(folder, model, cache_type):
     import numpy as np
 
     from distill.export.conversion import to_tflite
-    from distill.export.generation_export import generator_signatures
+    from distill.export.generation_signatures import generator_signatures
     from distill.runtime.cached_decoder import DECODE, is_cache
     from tfnlp.generation import CausalDecoder
     from tfnlp.quantization.fake_quantization import in_float

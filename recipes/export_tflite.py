@@ -15,7 +15,8 @@ for TextEmbedder of distill.runtime and of MediaPipe.
     python -m recipes.export_tflite --model_dir=runs/lm/best --output_dir=runs/export
 
 with a GPT, a GPT-2 or a translator writes a file whose signatures read a prompt or a source and
-generate token by token, for TextGenerator or Translator of distill.runtime.
+generate token by token, for TextGenerator or Translator of distill.runtime. With --litertlm a
+GPT or a GPT-2 becomes OUTPUT_DIR/model.litertlm, for LiteRT-LM.
 """
 
 import pathlib
@@ -71,7 +72,8 @@ define_sample_flags(
 
 # Flags that only some models have, by their head.
 WRITERS = ("causal_lm", "sequence_to_sequence")
-OF_WRITERS = ("beams", "max_new_tokens", "cache_type", "end_token")
+OF_SEARCH = ("beams", "max_new_tokens", "cache_type")
+OF_WRITERS = (*OF_SEARCH, "end_token", "litertlm")
 with group("Check"):
     define_sample_flags(
         "check",
@@ -89,8 +91,14 @@ with group("Check"):
         "LiteRT's outputs and the answers go to OUTPUT_DIR/golden.json.",
     )
 with group("Generation"):
-    dataclass_flags.define(export.DecoderExport, "beams", "max_new_tokens", "cache_type")
+    dataclass_flags.define(export.DecoderExport, *OF_SEARCH)
     generation_flags.define_end_token_flag()
+    flags.DEFINE_bool(
+        "litertlm",
+        False,
+        "Write model.litertlm, for LiteRT-LM's runtime, in place of model.tflite; of a causal "
+        "language model with a byte-level BPE or a unigram tokenizer (needs litert-lm-builder).",
+    )
 with group("Metadata"):
     dataclass_flags.define(export.Export, "name")
     flags.DEFINE_list("labels", None, "Names of the model's labels, in the order of their ids.")
@@ -117,13 +125,15 @@ def check_flags():
         raise no_effect("golden", "with tokenizer_in_graph=true, which takes no ids")
     if FLAGS.web:
         refuse_beside(["tokenizer_in_graph", "token_vectors"], "web")
+    if FLAGS.litertlm:
+        refuse_beside(OF_SEARCH, "litertlm")
 
 
 def refuse_flags_of_others(head):
     """Raise an InputError for a given flag that does not apply to models with a head."""
     names = OF_READERS if head in WRITERS else OF_WRITERS
     if head == "sequence_to_sequence":
-        names += ("max_length", "end_token")
+        names += ("max_length", "end_token", "litertlm")
     for name in names:
         if FLAGS[name].present:
             raise InputError(f"`{name}` is not for a model with the head {head!r}.")
@@ -152,7 +162,8 @@ def find_head():
 
 def main():
     check_flags()
-    path = pathlib.Path(FLAGS.output_dir) / "model.tflite"
+    name = "model.litertlm" if FLAGS.litertlm else "model.tflite"
+    path = pathlib.Path(FLAGS.output_dir) / name
     if not FLAGS.overwrite:
         files = [path, *(path.with_name(name) for name in (CARD, GOLDEN))]
         files += [path.with_name(WEB)] * FLAGS.web
@@ -217,7 +228,8 @@ def export_writer(model, path, tokenizer):
     credits = dataclass_flags.read(export.Credits)
     options = dataclass_flags.read(export.DecoderExport, credits=credits)
     if model.head == "causal_lm":
-        export.export_generator(model, path, tokenizer, options)
+        write = export.export_litertlm if FLAGS.litertlm else export.export_generator
+        write(model, path, tokenizer, options)
         log_file(path)
         return
     export.export_translator(model, path, tokenizer, options=options)

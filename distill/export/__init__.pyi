@@ -6,6 +6,7 @@ from .fidelity import file_card as file_card
 from .generation_export import export_generator as export_generator
 from .generation_export import export_translator as export_translator
 from .golden_outputs import write_golden as write_golden
+from .litertlm import export_litertlm as export_litertlm
 from .options import Credits as Credits
 from .options import DecoderExport as DecoderExport
 from .options import Export as Export

@@ -1,33 +1,16 @@
-"""Export of generation models to a .tflite file with its tokenizer, for `distill.runtime`.
-
-All decoders here generate token by token, with caches as inputs and outputs of these signatures:
-
-- "decode" reads one token, `ids` (1, 1), writes its keys and values at `place` (1,) of the caches,
-  and outputs the next token's `logits` (1, 1, V).
-- "decode_4", with 4 beams, reads a token of each, `ids` (1, 4), all at `position` (1,) of their
-  texts, into the places from `place` on. `seen` (1, 4, places) is 1 where a text may attend, its
-  own place included.
-
-Both take and return `keys_0`, `values_0` ... of each block, (1, N, places, H) float32. With
-`cache_type="int8"` these are int8, of values (1, N, H, places), beside `keys_scales_0`,
-`values_scales_0` ..., (1, N, 1, places) float32.
-"""
+"""Export of generation models to a .tflite file with its tokenizer, for `distill.runtime`."""
 
 import pathlib
 
-import tensorflow as tf
-
 from distill.compression.file_quantization import check_quantization
 from distill.export.conversion import check_computes_in_float32, to_tflite
+from distill.export.generation_signatures import generator_signatures, translator_signatures
 from distill.export.length_signatures import check_range
 from distill.export.metadata import complete_file, tokenizer_files
 from distill.export.options import DecoderExport
 from distill.runtime.associated_files import TARGET_TOKENIZER_FILE
-from distill.runtime.cached_decoder import DECODE, ENCODE, PREFILL
-from tfnlp.functional.int8_cache import Int8Cache
 from tfnlp.generation import CausalDecoder, EncoderDecoderCache, Translator
 from tfnlp.generation.batched_search import find_end_tokens
-from tfnlp.generation.key_value_cache import Cached
 from tfnlp.models import check_vocabulary, config_of
 from tfnlp.quantization.fake_quantization import in_float
 from tfnlp.tasks.kinds import GENERATOR, TRANSLATOR
@@ -69,18 +52,12 @@ def export_generator(model, path, tokenizer, options=None):
             quantization needs calibration.
     """
     options = options or DecoderExport()
-    decoder = CausalDecoder(model)
-    _check_model(model, options.quantization)
-    check_vocabulary(tokenizer, model)
-    ends = find_end_tokens(tokenizer, options.end_token)
-    max_length = options.max_length or min(decoder.max_length, MAX_LENGTH)
-    check_range(3, decoder.max_length or max_length, max_length=max_length)
+    decoder, ends, max_length, lengths = check_causal_lm(model, tokenizer, options)
     max_new_tokens = options.max_new_tokens
     if max_new_tokens is None:
         max_new_tokens = min(NEW_TOKENS, max_length)
     check_range(1, max_length, max_new_tokens=max_new_tokens)
     check_range(1, decoder.vocabulary_size // 2, beams=options.beams)
-    lengths = _lengths(options.fixed_lengths, max_length)
     sizes = {"beams": options.beams, "max_new_tokens": max_new_tokens}
     sizes["cache_type"] = options.cache_type
     endpoints = generator_signatures(decoder, max_length, lengths, **sizes)
@@ -149,157 +126,19 @@ def export_translator(model, path, tokenizer, target_tokenizer=None, options=Non
     _write(path, model, endpoints, options, description=description, **associated)
 
 
-def generator_signatures(
-    decoder, max_length, lengths, beams, max_new_tokens, cache_type="float32"
-):
-    """Return the signatures of a causal LM.
+def check_causal_lm(model, tokenizer, options):
+    """Return a causal LM's decoder, end tokens, maximum length and lengths of prompt chunks.
 
-    Beside those above, "prefill_32", for each length, reads `ids` (1, 32) into the caches.
-
-    Args:
-        decoder: a `CausalDecoder`.
-        max_length, beams, max_new_tokens, cache_type: as in `DecoderExport`.
-        lengths: of the prompt chunks to read at once.
-
-    Returns:
-        {name: (function, list of specs)}.
+    Raises:
+        InputError: for a model or options that a file cannot have, see `export_generator`.
     """
-    places = max_length + (beams - 1) * max_new_tokens
-    caches = _cache_specs(decoder, places, cache_type)
-    endpoints = _decode_signatures(decoder, caches, beams)
-    for length in lengths:
-        prefill = _consecutive(decoder, caches, length, gives_logits=False)
-        endpoints[f"{PREFILL}_{length}"] = prefill
-    return endpoints
-
-
-def translator_signatures(decoder, lengths, beams, max_new_tokens, cache_type="float32"):
-    """Return the signatures of an encoder-decoder.
-
-    Beside those above, "encode_32", for each length, reads a source, `ids` and `mask` (1, 32). It
-    outputs the cross-attention inputs of each block, `source_keys_0`, `source_values_0` ..., (1,
-    N, S, H) with S the maximum length, and `source_mask` (1, S), which are inputs of decoding.
-
-    Args:
-        decoder: an `EncoderDecoderCache`.
-        lengths: of sources.
-        beams, max_new_tokens, cache_type: as in `DecoderExport`.
-
-    Returns:
-        {name: (function, list of specs)}.
-    """
-    longest = max(lengths)
-    source = _specs(decoder, "cross_attention", longest, "source_")
-    source.append(tf.TensorSpec((1, longest), "int32", name="source_mask"))
-    caches = _cache_specs(decoder, beams * max_new_tokens, cache_type)
-    endpoints = _decode_signatures(decoder, caches, beams, source)
-
-    def encode(ids, mask):
-        pairs = decoder.encode(ids, mask)
-        more = longest - ids.shape[1]
-        tensors = [tf.pad(x, ((0, 0), (0, 0), (0, more), (0, 0))) for pair in pairs for x in pair]
-        # An output that is an unchanged input would get no buffer of its own.
-        tensors.append(tf.pad(tf.minimum(mask, 1), ((0, 0), (0, more))))
-        return {spec.name: x for spec, x in zip(source, tensors, strict=True)}
-
-    for length in lengths:
-        mask = tf.TensorSpec((1, length), "int32", name="mask")
-        endpoints[f"{ENCODE}_{length}"] = encode, [_ids(length), mask]
-    return endpoints
-
-
-def _decode_signatures(decoder, caches, beams, source=()):
-    endpoints = {DECODE: _consecutive(decoder, caches, 1, source)}
-    if beams == 1:
-        return endpoints
-    read, tensors = _reader(decoder, caches, source)
-
-    def run(ids, place, position, seen, *tensors):
-        return read(ids, tf.broadcast_to(position[None], (1, beams)), place, seen > 0, tensors)
-
-    seen = tf.TensorSpec((1, beams, _places(caches)), "int32", name="seen")
-    inputs = [_ids(beams), _number("place"), _number("position"), seen]
-    endpoints[f"{DECODE}_{beams}"] = run, [*inputs, *tensors]
-    return endpoints
-
-
-def _consecutive(decoder, caches, length, source=(), gives_logits=True):
-    """Return a signature that reads `length` consecutive tokens of one text."""
-    read, tensors = _reader(decoder, caches, source, gives_logits)
-
-    def run(ids, place, *tensors):
-        positions = place + tf.range(length)
-        seen = tf.range(_places(caches))[None, None] <= positions[None, :, None]
-        return read(ids, positions[None], place, seen, tensors)
-
-    return run, [_ids(length), _number("place"), *tensors]
-
-
-def _reader(decoder, caches, source, gives_logits=True):
-    """Return a function that reads ids into the caches, and the specs of its `tensors`.
-
-    The function takes ids and positions (1, T), the place of the first id (1,), where ids may
-    attend (1, T, places), and the tensors: the caches, then the source.
-    """
-
-    def read(ids, positions, place, seen, tensors):
-        tensors, encoded = tensors[: len(caches)], tensors[len(caches) :]
-        if encoded:
-            *projected, mask = encoded
-            encoded = tuple(zip(projected[0::2], projected[1::2], strict=True)), mask
-        if any(_is_scales(spec) for spec in caches):
-            tensors = tuple(map(Int8Cache, tensors[0::2], tensors[1::2]))
-        state = Cached(tensors[0::2], tensors[1::2], None, None, encoded)
-        x, state = decoder._read(ids, positions, seen, state, place[0])
-        pairs = zip(state.keys, state.values, strict=True)
-        outputs = zip([spec.name for spec in caches], tf.nest.flatten(list(pairs)), strict=True)
-        return dict(outputs) | ({"logits": decoder._logits(x)} if gives_logits else {})
-
-    return read, [*caches, *source]
-
-
-def _cache_specs(decoder, places, cache_type):
-    """Return the specs of each block's cached keys and values, of `int8` with their scales."""
-    specs = _specs(decoder, "attention", places)
-    if cache_type == "float32":
-        return specs
-    rounded = []
-    for spec in specs:
-        name, _, number = spec.name.partition("_")
-        _, heads, _, size = spec.shape
-        shape = (1, heads, size, places) if name == "values" else spec.shape
-        rounded.append(tf.TensorSpec(shape, "int8", name=spec.name))
-        shape = 1, heads, 1, places
-        rounded.append(tf.TensorSpec(shape, "float32", name=f"{name}_scales_{number}"))
-    return rounded
-
-
-def _specs(decoder, attention, places, prefix=""):
-    """Return the specs of each block's keys and values, for the attention of this name."""
-    specs = []
-    for i, block in enumerate(decoder._blocks):
-        layer = getattr(block, attention)
-        for name, size in (("keys", layer.key_dim), ("values", layer.value_dim)):
-            shape = (1, layer.num_heads, places, size)
-            specs.append(tf.TensorSpec(shape, "float32", name=f"{prefix}{name}_{i}"))
-    return specs
-
-
-def _places(caches):
-    """Return the number of places of caches, whose first are keys."""
-    return caches[0].shape[2]
-
-
-def _is_scales(spec):
-    return "_scales_" in spec.name
-
-
-def _ids(length):
-    return tf.TensorSpec((1, length), "int32", name="ids")
-
-
-def _number(name):
-    return tf.TensorSpec((1,), "int32", name=name)
+    decoder = CausalDecoder(model)
+    _check_model(model, options.quantization)
+    check_vocabulary(tokenizer, model)
+    ends = find_end_tokens(tokenizer, options.end_token)
+    max_length = options.max_length or min(decoder.max_length, MAX_LENGTH)
+    check_range(3, decoder.max_length or max_length, max_length=max_length)
+    return decoder, ends, max_length, _lengths(options.fixed_lengths, max_length)
 
 
 def _check_pair(tokenizer, target_tokenizer):

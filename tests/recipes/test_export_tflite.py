@@ -80,6 +80,9 @@ def test_a_language_model_is_exported(run, refused, language_model, tmp_path):
     model, tokenizer = load_model(language_model, "causal_lm"), load_tokenizer(language_model)
     how = {"max_new_tokens": 5, "end_token": ["<|endoftext|>", "a"]}
     assert found == Generator(model, tokenizer, **how)(["the film"])
+    run("export_tflite", *flags, "--litertlm")
+    assert (tmp_path / "model.litertlm").read_bytes()[:8] == b"LITERTLM"
+    assert "--beams=2 has no effect" in refused("export_tflite", *flags, "--litertlm", "--beams=2")
     assert "--labels is not for a model" in refused("export_tflite", *flags, "--labels=a,b")
     error = refused("export_tflite", *flags, "--max_length=99")
     assert "--max_length=99 must lie between 3 and 40" in error
