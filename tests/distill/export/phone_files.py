@@ -10,11 +10,18 @@ import json
 import pathlib
 import shutil
 import textwrap
+import unicodedata
 
 import numpy as np
-from tokenizers import pre_tokenizers
+from tokenizers import normalizers, pre_tokenizers
 
-from distill.export.character_rules import CODE_POINTS, SEPARATOR, normalized, split_characters
+from distill.export.character_rules import (
+    CODE_POINTS,
+    SEPARATOR,
+    compile_rules,
+    normalized,
+    split_characters,
+)
 from distill.export.golden_outputs import write_golden
 from distill.export.metadata import tokenizer_files
 from distill.runtime.associated_files import LABELS_FILE, add_files
@@ -85,13 +92,64 @@ def character_table():
         "ideograph": changes["ideograph"],
         "punctuation": map(ord, split_characters(pre_tokenizers.BertPreTokenizer(), characters)),
         "mark": (point for point, reading in parts.items() if not reading),
+        **cluster_sets(),
+        **composition_sets(),
     }
-    lines = ["# BERT's normaliser, of tests/distill/export/phone_files.py."]
+    lines = ["# Code points as tokenizers reads them, of tests/distill/export/phone_files.py."]
     for name, points in sets.items():
         lines += _lines(name, _ranges(sorted(points)))
-    for name, readings in (("decomposed", parts), ("lower", changes["lower"])):
-        lines += _lines(name, _readings({p: text for p, text in readings.items() if text}))
+    readings = {"decomposed": parts, "lower": changes["lower"], "class": combining_classes()}
+    for name, texts in readings.items():
+        lines += _lines(name, _readings({p: text for p, text in texts.items() if text}))
     return "\n".join(lines) + "\n"
+
+
+def composition_sets():
+    """Return the code points that NFKD changes and those that NFC composes, without Hangul."""
+    changed, decomposed, kept = (
+        {ord(c) for c in normalized(form())}
+        for form in (normalizers.NFKD, normalizers.NFD, normalizers.NFC)
+    )
+    return {
+        "compatible": changed.difference(HANGUL),
+        "composed": (decomposed - kept).difference(HANGUL),
+    }
+
+
+def combining_classes():
+    """Return {mark: its class as a character}, of the marks that the engine sorts by classes."""
+    last = "\u0345"  # the mark of the highest class
+    marks = [c for c in map(chr, CODE_POINTS) if unicodedata.combining(c)]
+    sorted_marks = normalized(normalizers.NFD(), [last + c for c in marks])
+    marks = [pair[1] for pair, text in sorted_marks.items() if text == pair[::-1]]
+    return {ord(c): chr(unicodedata.combining(c)) for c in (last, *marks)}
+
+
+def cluster_sets():
+    """Return the code points that continue or begin grapheme clusters, and those that part them.
+
+    The engine looks up a whole cluster of less than 6 bytes, by the shortest key that begins it.
+    """
+    accented, others = "a\u0301", [chr(p) for p in CODE_POINTS if chr(p) not in (SEPARATOR, "a")]
+    joined = _looked_up("a", ["a" + c for c in others])
+    parted = _looked_up(accented, [c + accented for c in others])
+    controls = [c for c in others if unicodedata.category(c) in ("Cc", "Cf", "Cn", "Zl", "Zp")]
+    controls = [c for c in controls if "\0" < c < "\ufffe"]
+    broken = normalized(
+        normalizers.Precompiled(compile_rules(dict.fromkeys(controls, "b"))),
+        [c + "\u0301" for c in controls],
+    )
+    extending = {ord(text[1]) for text, reading in joined.items() if reading == "b"}
+    return {
+        "extend": extending,
+        "prepend": (ord(c) for c in others if c + accented not in parted),
+        "control": {ord(t[0]) for t, reading in broken.items() if reading != "b"} - extending,
+    }
+
+
+def _looked_up(key, texts):
+    """Return texts as a character map with one key reads them."""
+    return normalized(normalizers.Precompiled(compile_rules({key: "b"})), texts)
 
 
 def _lines(name, entries):

@@ -1,7 +1,7 @@
 package tfnlp
 
 /**
- * How BERT's normaliser reads code points, from characters.txt.
+ * How the normalisers of `tokenizers` read code points, from characters.txt.
  *
  * The tables of Unicode of a phone change with its version; these are those of the tokenizer in Python.
  */
@@ -17,6 +17,12 @@ internal object Characters {
     private val marks = ranges("mark")
     private val lower = mapping("lower")
     private val decomposed = mapping("decomposed")
+    private val compatible = ranges("compatible")
+    private val composed = ranges("composed")
+    private val classes = mapping("class")
+    private val extending = ranges("extend")
+    private val prepended = ranges("prepend")
+    private val controls = ranges("control")
 
     fun isRemoved(point: Int) = point within removed
     fun isSpace(point: Int) = point within spaces
@@ -31,6 +37,19 @@ internal object Characters {
         point in HANGUL -> jamo(point - HANGUL.first)
         else -> decomposed[point] ?: listOf(point)
     }
+
+    /** Tell whether NFKD changes a code point. */
+    fun isCompatible(point: Int) = point in HANGUL || point within compatible
+
+    /** Tell whether NFC makes a code point of two. */
+    fun isComposed(point: Int) = point in HANGUL || point within composed
+
+    fun combiningClass(point: Int): Int = classes[point]?.single() ?: 0
+
+    /** Tell whether two code points in a row are of one grapheme cluster (UAX 29); Hangul and emoji are left out. */
+    fun isCluster(first: Int, second: Int): Boolean =
+        if (first == 0xD) second == 0xA
+        else !(first within controls) && !(second within controls) && (second within extending || first within prepended)
 
     // The Unicode Standard, section 3.12: 19 first letters, 21 vowels, 27 last letters or none.
     private val HANGUL = 0xAC00..0xD7A3

@@ -33,7 +33,7 @@ class ModelFile(file: File) {
     /** How the model was trained to read texts. */
     val task: JSONObject = settings.optJSONObject("task") ?: JSONObject()
 
-    val pieces = WordPiece(
+    val tokenizer: Tokenizer = texts["tokenizer.json"]?.let { unigram(JSONObject(it)) } ?: WordPiece(
         text("vocab.txt", file).split("\n").withIndex().associate { (id, token) -> token to id },
         settings.getBoolean("do_lower_case").let { lowercase ->
             val strips = if (settings.isNull("strip_accents")) lowercase else settings.getBoolean("strip_accents")
@@ -42,7 +42,6 @@ class ModelFile(file: File) {
     )
 
     private fun text(name: String, file: File) = requireNotNull(texts[name]) {
-        if (name == "vocab.txt") "${file.name} has another tokenizer than WordPiece, or added tokens, which this library lacks."
-        else "${file.name} has no $name; write it by export_tflite."
+        "${file.name} has no $name; write it by export_tflite."
     }
 }
