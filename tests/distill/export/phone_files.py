@@ -28,7 +28,7 @@ from distill.runtime.associated_files import LABELS_FILE, add_files
 from tfnlp.pipelines.inputs import Inputs
 from tfnlp.pipelines.pipeline import pipeline_of
 from tfnlp.tasks.kinds import ANSWERER, CLASSIFIER, EMBEDDER, MULTI_LABEL_CLASSIFIER, TAGGER
-from tfnlp.text import WordPieceTokenizer
+from tfnlp.text import UnigramTokenizer, WordPieceTokenizer
 from tfnlp.text.tokenizers.wordpiece import bert_normalizer
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -58,6 +58,7 @@ VOCABULARY = [
     ),
     *("x", "##x", "##s", "cafe", "不", "好", "정말", "좋다", "ᄌ", "##ᅩ", "##ᇂ"),
 ]
+PROMPTS = {"prompts": {"query": "x: "}, "default_prompt": "query"}
 AFFIXES = {"prefixes": ["("], "suffixes": [".", ")", "!"], "whole": ["a.", ":)"]}
 TEXTS = [
     "A fine film!",
@@ -66,6 +67,45 @@ TEXTS = [
     "好film不好\u200b\u3000x",
     "",
 ]
+# Pieces of a Unigram tokenizer.
+PIECES = [
+    *("▁", "a", "fi", "lm", "▁film", "▁a", "▁영화", "▁정말", "좋", "다", "ㅋ", "ㅋㅋ", "가", "각"),
+    *("kg", "パ", "ガ", "é", ".", "😀", "s", "▁s"),
+]
+UNIGRAM_TEXTS = [
+    "정말 정말 좋은 영화 ㅋㅋㅋㅋㅋ 😀 a film.",
+    "ﬁlm ㎏ ｶﾞﾊﾟ e\u0301 \u1100\u1161\u11a8 가\u11a8 각",
+    "a\ufffda\u200ba\u3000film   film\r\na\x01s",
+    "<s>film </s> \u3000<mask>s <unk> ▁",
+    "  film ",
+    "",
+]
+# Rules by Unicode, where the released models have a character map.
+NFKC_RULES = {
+    "normalizer": {
+        "type": "Sequence",
+        "normalizers": [
+            {"type": "Nmt"},
+            {"type": "NFKC"},
+            {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
+        ],
+    },
+    "pre_tokenizer": {
+        "type": "Metaspace",
+        "replacement": "▁",
+        "prepend_scheme": "always",
+        "split": True,
+    },
+}
+CHARACTERS = {
+    "ﬁ": "fi",
+    "㎏": "kg",
+    "ｶ": "カ",
+    "\u3000": " ",
+    "\r": " ",
+    "e\u0301": "é",
+    "\x01": "",
+}
 HANGUL = range(0xAC00, 0xD7A4)  # of which the table says nothing: three letters by arithmetic
 
 
@@ -172,6 +212,15 @@ def _readings(readings):
         yield from (f"{run}>{target}" for run in _ranges([point for point, _ in group]))
 
 
+def unigram_tokenizer(pieces, character_map=None):
+    """Return an XLM-R tokenizer with a character map or, without one, with `NFKC_RULES`."""
+    scored = [(piece, -2 - place % 40 / 8) for place, piece in enumerate(pieces)]
+    special = [(token, 0.0) for token in ("<s>", "<pad>", "</s>", "<unk>")]
+    pieces = [*special, *scored, ("<mask>", 0.0)]
+    rules = None if character_map else NFKC_RULES
+    return UnigramTokenizer(pieces, "xlm-roberta", character_map=character_map, rules=rules)
+
+
 @dataclasses.dataclass
 class RandomModel:
     """Backend of a pipeline whose outputs are random multiples of 1/1024."""
@@ -209,23 +258,32 @@ class RandomModel:
 
 def write_golden_files(golden):
     """Write the golden files of docs/android, which the tests of docs/swift read too."""
-    tokenizer = WordPieceTokenizer(VOCABULARY)
-    for kind, name, labels, settings in (
-        (CLASSIFIER, "one_label", ["bad", "good"], {"threshold": 0.5}),
-        (CLASSIFIER, "pairs", ["no", "yes"], {"pairs": True}),
+    wordpiece = WordPieceTokenizer(VOCABULARY)
+    unigram = unigram_tokenizer(PIECES)
+    mapped = unigram_tokenizer(PIECES, compile_rules(CHARACTERS))
+    tags, by_character = ["O", "B-x", "I-x"], {"unit": "character"}
+    nulls = {"null_answers": True, "max_question_length": 3}
+    for kind, name, tokenizer, labels, settings in (
+        (CLASSIFIER, "one_label", wordpiece, ["bad", "good"], {"threshold": 0.5}),
+        (CLASSIFIER, "pairs", wordpiece, ["no", "yes"], {"pairs": True}),
         (
             MULTI_LABEL_CLASSIFIER,
             "several_labels",
+            wordpiece,
             ["a", "b", "c"],
             {"thresholds": [0.3, 0.5, 0.7]},
         ),
-        (TAGGER, "words", ["O", "B-x", "I-x"], {"words": AFFIXES}),
-        (TAGGER, "characters", ["O", "B-x", "I-x"], {"unit": "character"}),
-        (ANSWERER, "answers", None, {"null_answers": True, "max_question_length": 3}),
-        (EMBEDDER, "vectors", None, {"prompts": {"query": "x: "}, "default_prompt": "query"}),
+        (TAGGER, "words", wordpiece, tags, {"words": AFFIXES}),
+        (TAGGER, "characters", wordpiece, tags, by_character),
+        (ANSWERER, "answers", wordpiece, None, nulls),
+        (EMBEDDER, "vectors", wordpiece, None, PROMPTS),
+        (TAGGER, "unigram_characters", unigram, tags, by_character),
+        (TAGGER, "unigram_words", mapped, tags, {"words": AFFIXES}),
+        (ANSWERER, "unigram_answers", mapped, None, nulls),
     ):
+        texts = TEXTS if tokenizer is wordpiece else UNIGRAM_TEXTS
         pairs = kind == ANSWERER or settings.get("pairs")
-        inputs = Inputs(TEXTS, TEXTS[::-1]) if pairs else Inputs(TEXTS)
+        inputs = Inputs(texts, texts[::-1]) if pairs else Inputs(texts)
         RandomModel(kind, tokenizer, 12, labels, settings).write(golden, name, inputs)
         path = golden / f"{name}.json"
         # The last digits of an exponential differ between processors.

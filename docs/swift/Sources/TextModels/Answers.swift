@@ -17,14 +17,15 @@ func bestAnswer(_ text: String, _ windows: [Row], starts: [[Float]], ends: [[Flo
     let points = Points(text)
     var scores: [Range<Int>: Float] = [:]
     for (i, window) in windows.enumerated() {
+        let spans = window.tokens.map { points.withoutSpaces($0) }
+        let places = spans.indices.filter { !spans[$0].isEmpty }
         func likeliest(_ logits: [Float]) -> ArraySlice<Int> {
-            window.tokens.indices.sorted { logits[window.first + $0] > logits[window.first + $1] }
-                .prefix(candidatesOfWindow)
+            places.sorted { logits[window.first + $0] > logits[window.first + $1] }.prefix(candidatesOfWindow)
         }
         let lasts = likeliest(ends[i])
         for a in likeliest(starts[i]) {
             for b in lasts where a <= b && b < a + mostTokens {
-                let span = window.tokens[a].start..<points.characterEnd(window.tokens[b].end)
+                let span = spans[a].lowerBound..<points.characterEnd(spans[b].upperBound)
                 let score = starts[i][window.first + a] + ends[i][window.first + b]
                 scores[span] = max(scores[span] ?? score, score)
             }

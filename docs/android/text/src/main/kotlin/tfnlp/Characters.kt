@@ -1,5 +1,7 @@
 package tfnlp
 
+import java.text.Normalizer
+
 /**
  * How the normalisers of `tokenizers` read code points, from characters.txt.
  *
@@ -18,7 +20,9 @@ internal object Characters {
     private val lower = mapping("lower")
     private val decomposed = mapping("decomposed")
     private val compatible = ranges("compatible")
-    private val composed = ranges("composed")
+    private val compositions = ranges("composed").flatten().associateBy { parts(it, Normalizer.Form.NFD) }.let { wholes ->
+        wholes.map { (parts, whole) -> Pair(wholes[parts.dropLast(1)] ?: parts[0], parts.last()) to whole }.toMap()
+    }
     private val classes = mapping("class")
     private val extending = ranges("extend")
     private val prepended = ranges("prepend")
@@ -38,11 +42,22 @@ internal object Characters {
         else -> decomposed[point] ?: listOf(point)
     }
 
-    /** Tell whether NFKD changes a code point. */
-    fun isCompatible(point: Int) = point in HANGUL || point within compatible
+    /** Return the code points of a compatible decomposition (NFKD). */
+    fun compatible(point: Int): List<Int> = when {
+        point in HANGUL -> jamo(point - HANGUL.first)
+        point within compatible -> parts(point, Normalizer.Form.NFKD)
+        else -> listOf(point)
+    }
 
-    /** Tell whether NFC makes a code point of two. */
-    fun isComposed(point: Int) = point in HANGUL || point within composed
+    /** Return what NFC makes of two code points, if it is one. */
+    fun composition(first: Int, second: Int): Int? = when {
+        second < 0x300 -> null // as all of Latin-1
+        first in 0x1100..0x1112 && second in 0x1161..0x1175 -> HANGUL.first + (first - 0x1100) * 588 + (second - 0x1161) * 28
+        first in HANGUL && (first - HANGUL.first) % 28 == 0 && second in 0x11A8..0x11C2 -> first + second - 0x11A7
+        else -> compositions[Pair(first, second)]
+    }
+
+    private fun parts(point: Int, form: Normalizer.Form) = Normalizer.normalize(point.asText(), form).points().toList()
 
     fun combiningClass(point: Int): Int = classes[point]?.single() ?: 0
 

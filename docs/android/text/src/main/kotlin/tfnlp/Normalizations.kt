@@ -1,7 +1,5 @@
 package tfnlp
 
-import java.text.Normalizer
-
 /** A code point of a text that is being normalised, and the part of the whole text that it stands for. */
 internal class Letter(val point: Int, val start: Int, val end: Int)
 
@@ -29,13 +27,11 @@ private val NMT_SPACES =
 internal fun withoutDoubleSpaces(letters: List<Letter>): List<Letter> =
     letters.filterIndexed { i, it -> it.point != SPACE || letters.getOrNull(i + 1)?.point != SPACE }
 
-/** `NFKC`, of the characters that the Unicode of `tokenizers` has; a phone's may have more. */
+/** `NFKC`, of the characters that the Unicode of `tokenizers` has. */
 internal fun nfkc(letters: List<Letter>): List<Letter> = letters.changed(composed(ordered(decomposed(letters))))
 
 private fun decomposed(letters: List<Letter>): List<Change> = letters.flatMap { letter ->
-    val text = letter.point.asText()
-    val parts = if (Characters.isCompatible(letter.point)) Normalizer.normalize(text, Normalizer.Form.NFKD) else text
-    parts.points().mapIndexed { i, point -> Change(point, if (i == 0) 0 else 1) }
+    Characters.compatible(letter.point).mapIndexed { i, point -> Change(point, if (i == 0) 0 else 1) }
 }
 
 /** Return changes with the marks behind each starter by their classes. */
@@ -63,7 +59,7 @@ private fun composed(changes: List<Change>): List<Change> {
     for (change in changes) {
         val markClass = Characters.combiningClass(change.point)
         val isBlocked = starter < 0 || composed.size > starter + 1 && before >= markClass
-        val whole = if (isBlocked) null else composition(composed[starter].point, change.point)
+        val whole = if (isBlocked) null else Characters.composition(composed[starter].point, change.point)
         if (whole != null) {
             composed[starter] = Change(whole, composed[starter].change + change.change - 1)
             continue
@@ -73,10 +69,4 @@ private fun composed(changes: List<Change>): List<Change> {
         composed += change
     }
     return composed
-}
-
-private fun composition(first: Int, second: Int): Int? {
-    if (second < 0x300) return null // as all of Latin-1
-    return Normalizer.normalize(first.asText() + second.asText(), Normalizer.Form.NFC).points()
-        .singleOrNull()?.takeIf { Characters.isComposed(it) }
 }

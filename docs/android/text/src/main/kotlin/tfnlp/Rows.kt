@@ -8,11 +8,11 @@ class Rows(private val tokenizer: Tokenizer, private val longest: Int) {
     private val frame = tokenizer.frame
     private val longestPair = longest - 2 - frame.between.size
 
-    private fun framed(vararg texts: List<Token>, truncated: Boolean = false): Row {
+    private fun framed(vararg texts: List<Token>, truncated: Boolean = false, segment: Int = frame.second): Row {
         val (a, b) = Pair(texts.first(), texts.drop(1))
         val ids = listOf(frame.before) + a.map { it.id } + b.flatMap { frame.between + it.map { it.id } } + frame.behind
         val size = 1 + a.size + frame.between.size
-        val segments = IntArray(ids.size) { if (b.isEmpty() || it < size) 0 else frame.second }
+        val segments = IntArray(ids.size) { if (b.isEmpty() || it < size) 0 else if (it < ids.lastIndex) segment else frame.second }
         return Row(ids.toIntArray(), segments, texts.last(), if (b.isEmpty()) 1 else size, truncated)
     }
 
@@ -25,11 +25,10 @@ class Rows(private val tokenizer: Tokenizer, private val longest: Int) {
     /** Return the row of two texts; the longer one is cut until both are as long. */
     fun pair(first: String, second: String): Row {
         val (a, b) = listOf(tokenizer.tokens(first), tokenizer.tokens(second))
-        val room = longestPair
-        if (a.size + b.size <= room) return framed(a, b)
-        val short = minOf(minOf(a.size, b.size), room / 2)
-        val ofFirst = if (a.size > b.size) room - short else short
-        return framed(a.take(ofFirst), b.take(room - ofFirst), truncated = true)
+        if (a.size + b.size <= longestPair) return framed(a, b)
+        val short = minOf(minOf(a.size, b.size), longestPair / 2)
+        val ofFirst = if (a.size > b.size) longestPair - short else short
+        return framed(a.take(ofFirst), b.take(longestPair - ofFirst), truncated = true)
     }
 
     /** Return windows over the tokens of a long text, which share `stride` tokens. */
@@ -50,8 +49,10 @@ class Rows(private val tokenizer: Tokenizer, private val longest: Int) {
             end -= 1
         }
         val room = longestPair - asked.size
-        return parts(tokenizer.tokens(text), room, minOf(stride, room / 2))
-            .map { framed(asked, it, truncated = whole.size > limit) }
+        return parts(tokenizer.tokens(text), room, minOf(stride, room / 2)).mapIndexed { i, part ->
+            // `tokenizers` counts the text of later windows as the second, whatever the frame says.
+            framed(asked, part, truncated = whole.size > limit, segment = if (i == 0) frame.second else 1)
+        }
     }
 
     private fun parts(tokens: List<Token>, room: Int, stride: Int): List<List<Token>> {
