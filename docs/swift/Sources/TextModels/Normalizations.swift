@@ -71,7 +71,8 @@ private func composed(_ changes: [Change]) -> [Change] {
         if let starter, composed.count == starter + 1 || before < markClass,
             let whole = Characters.shared.composition(composed[starter].scalar.value, change.scalar.value)
         {
-            composed[starter] = Change(scalar: Unicode.Scalar(whole)!, change: composed[starter].change + change.change - 1)
+            let both = composed[starter].change + change.change - 1
+            composed[starter] = Change(scalar: Unicode.Scalar(whole)!, change: both)
             continue
         }
         if markClass == 0 { starter = composed.count }

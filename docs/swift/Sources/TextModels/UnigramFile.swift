@@ -10,7 +10,8 @@ private let template = ["<s>", "A", "</s>", "</s>", "B", "</s>"]
 func unigram(_ content: Data) throws -> Unigram {
     let file = try JSONSerialization.jsonObject(with: content) as? Step ?? [:]
     let model = file["model"] as? Step ?? [:]
-    guard let rows = model["vocab"] as? [[Any]], let unknown = model["unk_id"] as? Int, model["type"] as? String == "Unigram"
+    guard model["type"] as? String == "Unigram", let rows = model["vocab"] as? [[Any]],
+        let unknown = model["unk_id"] as? Int
     else { throw unread("the model \(model["type"] ?? "none")") }
     if model["byte_fallback"] as? Bool == true { throw unread("byte_fallback") }
     guard names(file["post_processor"]) == template else { throw unread("a post_processor other than that of XLM-R") }

@@ -20,9 +20,9 @@ internal object Characters {
     private val lower = mapping("lower")
     private val decomposed = mapping("decomposed")
     private val compatible = ranges("compatible")
-    private val compositions = ranges("composed").flatten().associateBy { parts(it, Normalizer.Form.NFD) }.let { wholes ->
+    private val wholes = ranges("composed").flatten().associateBy { parts(it, Normalizer.Form.NFD) }
+    private val compositions =
         wholes.map { (parts, whole) -> Pair(wholes[parts.dropLast(1)] ?: parts[0], parts.last()) to whole }.toMap()
-    }
     private val classes = mapping("class")
     private val extending = ranges("extend")
     private val prepended = ranges("prepend")
@@ -52,7 +52,8 @@ internal object Characters {
     /** Return what NFC makes of two code points, if it is one. */
     fun composition(first: Int, second: Int): Int? = when {
         second < 0x300 -> null // as all of Latin-1
-        first in 0x1100..0x1112 && second in 0x1161..0x1175 -> HANGUL.first + (first - 0x1100) * 588 + (second - 0x1161) * 28
+        first in 0x1100..0x1112 && second in 0x1161..0x1175 ->
+            HANGUL.first + (first - 0x1100) * 588 + (second - 0x1161) * 28
         first in HANGUL && (first - HANGUL.first) % 28 == 0 && second in 0x11A8..0x11C2 -> first + second - 0x11A7
         else -> compositions[Pair(first, second)]
     }
@@ -64,7 +65,7 @@ internal object Characters {
     /** Tell whether two code points in a row are of one grapheme cluster (UAX 29); Hangul and emoji are left out. */
     fun isCluster(first: Int, second: Int): Boolean =
         if (first == 0xD) second == 0xA
-        else !(first within controls) && !(second within controls) && (second within extending || first within prepended)
+        else !(first within controls || second within controls) && (second within extending || first within prepended)
 
     // The Unicode Standard, section 3.12: 19 first letters, 21 vowels, 27 last letters or none.
     private val HANGUL = 0xAC00..0xD7A3

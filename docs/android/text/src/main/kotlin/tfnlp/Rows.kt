@@ -12,7 +12,9 @@ class Rows(private val tokenizer: Tokenizer, private val longest: Int) {
         val (a, b) = Pair(texts.first(), texts.drop(1))
         val ids = listOf(frame.before) + a.map { it.id } + b.flatMap { frame.between + it.map { it.id } } + frame.behind
         val size = 1 + a.size + frame.between.size
-        val segments = IntArray(ids.size) { if (b.isEmpty() || it < size) 0 else if (it < ids.lastIndex) segment else frame.second }
+        val segments = IntArray(ids.size) { place ->
+            if (b.isEmpty() || place < size) 0 else if (place < ids.lastIndex) segment else frame.second
+        }
         return Row(ids.toIntArray(), segments, texts.last(), if (b.isEmpty()) 1 else size, truncated)
     }
 

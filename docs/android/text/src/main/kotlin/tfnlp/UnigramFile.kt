@@ -63,5 +63,7 @@ private fun splitsAtSpaces(steps: List<JSONObject>): Boolean {
 
 private fun template(content: JSONObject): List<String> {
     val parts = content.optJSONObject("post_processor")?.optJSONArray("pair") ?: unread("no template of pairs")
-    return parts.map { getJSONObject(it).run { optJSONObject("SpecialToken") ?: getJSONObject("Sequence") }.getString("id") }
+    return parts.map { place ->
+        getJSONObject(place).run { optJSONObject("SpecialToken") ?: getJSONObject("Sequence") }.getString("id")
+    }
 }
