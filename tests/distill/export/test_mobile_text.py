@@ -116,7 +116,9 @@ def golden_files(folder, files, tokenizer):
         settings = {"null_answers": nulls, "stride": 5, "max_question_length": 5}
         model = RandomModel(ANSWERER, tokenizer, 24, settings=settings)
         model.write(folder, f"answers_{nulls}", inputs)
-    wild = whole_characters([*UNIGRAM_TEXTS, *sentences(3, 40), *(text[:120] for text in wild)])
+    # Marks of Unicode 14, which Java 17 lacks, end the character before them in Python alone.
+    wild = [text[:120].translate(dict.fromkeys(range(0x1CF00, 0x1CF47))) for text in wild[::3]]
+    wild = whole_characters([*UNIGRAM_TEXTS, *sentences(3, 40), *wild])
     character_map = train_unigram(WORDS, 90, "xlm-roberta").character_map
     for name, options in (("nfkc", {}), ("charsmap", {"character_map": character_map})):
         unigram = spelled_unigram(wild, **options)
