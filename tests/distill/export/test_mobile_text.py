@@ -1,28 +1,37 @@
 """Kotlin of docs/android and Swift of docs/swift against the rows and answers of Python."""
 
+import itertools
 import json
 import os
 import pathlib
 import random
 import shutil
 import subprocess
+import unicodedata
 
 import pytest
+from tokenizers.normalizers import StripAccents
 
 from benchmarks.hostile_texts import hostile_strings
+from distill.export.character_rules import CODE_POINTS, normalized
 from distill.export.golden_outputs import write_golden
 from distill.runtime import load_runner
 from tests.distill.export.phone_files import (
     GOLDEN,
+    PIECES,
     ROOT,
     TABLES,
+    UNIGRAM_TEXTS,
     RandomModel,
     character_table,
+    unigram_tokenizer,
     write_golden_files,
 )
+from tests.text.family_tokenizers import tokenizer_of
 from tfnlp.pipelines import Inputs
-from tfnlp.tasks.kinds import ANSWERER, CLASSIFIER, TAGGER
+from tfnlp.tasks.kinds import ANSWERER, CLASSIFIER, EMBEDDER, TAGGER
 from tfnlp.text import WordPieceTokenizer
+from tfnlp.text.tokenizers.unigram import train_unigram
 
 KOTLIN, SWIFT = ROOT / "docs/android/text/src", ROOT / "docs/swift"
 # Debian's libandroid-json-org-java; Gradle fetches its own, and Android has it.
@@ -78,9 +87,24 @@ def spelled(texts, options):
     return WordPieceTokenizer([*first, *letters, *(f"##{c}" for c in letters)], **options)
 
 
+def spelled_unigram(texts, character_map=None):
+    """Return a Unigram tokenizer that knows most characters of texts, alone and in pairs."""
+    normalizer = unigram_tokenizer(PIECES, character_map)._engine.normalizer
+    whole = "".join(normalizer.normalize_str(text) for text in texts).replace(" ", "▁")
+    known = {c for i, c in enumerate(sorted({*whole})) if i % 9}
+    pairs = {a + b for a, b in itertools.pairwise(whole) if {a, b} <= known and b != "▁"}
+    return unigram_tokenizer(list(dict.fromkeys([*PIECES, *sorted(known | pairs)])), character_map)
+
+
 def whole_characters(texts):
     """Return texts with U+FFFD for lone surrogates, which no JSON file in UTF-8 holds."""
     return [t.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for t in texts]
+
+
+def late_marks():
+    """Return marks later than the Unicode of the engine, to delete; Java 17 lacks those of 14."""
+    marks = {c for c in map(chr, CODE_POINTS) if unicodedata.category(c).startswith("M")}
+    return {ord(c): None for c in marks - normalized(StripAccents(), [*marks]).keys()}
 
 
 def golden_files(folder, files, tokenizer):
@@ -101,6 +125,16 @@ def golden_files(folder, files, tokenizer):
         settings = {"null_answers": nulls, "stride": 5, "max_question_length": 5}
         model = RandomModel(ANSWERER, tokenizer, 24, settings=settings)
         model.write(folder, f"answers_{nulls}", inputs)
+    wild = [text[:120].translate(late_marks()) for text in wild[::3]]
+    wild = whole_characters([*UNIGRAM_TEXTS, *sentences(3, 40), *wild])
+    character_map = train_unigram(WORDS, 90, "xlm-roberta").character_map
+    for name, options in (("nfkc", {}), ("charsmap", {"character_map": character_map})):
+        unigram = spelled_unigram(wild, **options)
+        model = RandomModel(TAGGER, unigram, 24, tags, {"unit": "character", "stride": 4})
+        model.write(folder, f"characters_{name}", Inputs(wild))
+        model = RandomModel(CLASSIFIER, unigram, 24, ["bad", "good"])
+        model.write(folder, f"pairs_{name}", Inputs(wild, wild[::-1]))
+        RandomModel(ANSWERER, unigram, 24, settings=settings).write(folder, f"ask_{name}", inputs)
     # A file with a model before its settings.
     shutil.copyfile(files["tagger"], folder / "real.tflite")
     write_golden(folder / "real.json", load_runner(files["tagger"]), Inputs(texts))
@@ -125,9 +159,17 @@ def test_kotlin_reads_and_answers_as_python(goldens, tmp_path):
     assert done.returncode == 0, done.stderr
     places = ":".join(map(str, (jar, JSON_JAR, KOTLIN / "main/resources")))
     java = ["java", "-Dfile.encoding=UTF-8", "-cp", places, "tfnlp.GoldenKt"]
+
+    def run(folder):
+        return subprocess.run([*java, folder], check=False, capture_output=True, text=True)
+
     for folder in (GOLDEN, goldens):
-        done = subprocess.run([*java, folder], check=False, capture_output=True, text=True)
+        done = run(folder)
         assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    for family, part in (("roberta", "the model BPE"), ("deberta-v2", "a Replace of")):
+        RandomModel(EMBEDDER, tokenizer_of(family)).write(tmp_path / family, "other", Inputs([]))
+        done = run(tmp_path / family)
+        assert done.returncode == 1 and f"tokenizer.json has {part}" in done.stderr
 
 
 @pytest.mark.skipif(shutil.which("swift") is None, reason="needs swift on the PATH")

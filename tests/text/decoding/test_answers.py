@@ -40,6 +40,15 @@ def test_an_answer_has_thirty_tokens_at_most():
     assert [lengths.count(n) for n in (1, 30)] == [40, 11]
 
 
+def test_of_equal_scores_the_first_answers_are_kept():
+    """Of an int8 file, whose logits are often equal; on phones too."""
+    offsets = [(0, 0), *((2 * i, 2 * i + 1) for i in range(60))]
+    window = Encoding(list(range(61)), [0] * 61, False, offsets, [None, *[1] * 60], None, 0)
+    logits = np.tile([0.0, 1.0], 31)[:61]
+    found = window_answers(window, logits, logits, "a " * 60)
+    assert [a.start for a in found if a.start + 1 == a.end] == [4 * i for i in range(20)]
+
+
 def test_an_answer_has_no_white_space_around_it():
     """Of DeBERTa and byte-level BPE, whose tokens begin with the space before them."""
     context = "in  New York \n."

@@ -90,8 +90,8 @@ def window_answers(window, start, end, context, count=CANDIDATES):
         if source == 1
     }
     places = np.array([place for place, (a, b) in spans.items() if a < b], int)
-    firsts = places[np.argsort(-start[places])[:count]]
-    lasts = places[np.argsort(-end[places])[:count]]
+    firsts = places[np.argsort(-start[places], kind="stable")[:count]]
+    lasts = places[np.argsort(-end[places], kind="stable")[:count]]
     ends = {place: character_end(context, spans[place][1]) for place in lasts}
     pairs = ((a, b) for a in firsts for b in lasts if a <= b < a + MAX_ANSWER_TOKENS)
     answers = ((spans[a][0], ends[b], float(start[a] + end[b])) for a, b in pairs)

@@ -1,13 +1,15 @@
 import Foundation
 
-/// How BERT's normaliser reads code points, from characters.txt.
+/// How the normalisers of `tokenizers` read code points, from characters.txt.
 ///
 /// The tables of Unicode of a phone change with its version; these are those of the tokenizer in Python.
 struct Characters {
     static let shared = Characters()
 
     private let removed, spaces, ideographs, punctuation, marks: [ClosedRange<UInt32>]
-    private let lower, decomposed: [UInt32: [UInt32]]
+    private let compatible, extending, prepended, controls: [ClosedRange<UInt32>]
+    private let lower, decomposed, classes: [UInt32: [UInt32]]
+    private let compositions: [[UInt32]: UInt32]
 
     private init() {
         let file = Bundle.module.url(forResource: "characters", withExtension: "txt")!
@@ -26,6 +28,18 @@ struct Characters {
         ideographs = ranges("ideograph")
         punctuation = ranges("punctuation")
         marks = ranges("mark")
+        compatible = ranges("compatible")
+        let composed = ranges("composed").joined().map { point in
+            (String(Unicode.Scalar(point)!).decomposedStringWithCanonicalMapping.unicodeScalars.map(\.value), point)
+        }
+        let wholes = Dictionary(uniqueKeysWithValues: composed)
+        compositions = Dictionary(uniqueKeysWithValues: composed.map { parts, whole in
+            ([wholes[Array(parts.dropLast())] ?? parts[0], parts.last!], whole)
+        })
+        extending = ranges("extend")
+        prepended = ranges("prepend")
+        controls = ranges("control")
+        classes = mapping("class")
         lower = mapping("lower")
         decomposed = mapping("decomposed")
     }
@@ -41,6 +55,35 @@ struct Characters {
     func withoutAccents(_ point: UInt32) -> [UInt32] {
         if Self.contains(marks, point) { return [] }
         return Self.hangul.contains(point) ? Self.jamo(point - Self.hangul.lowerBound) : decomposed[point] ?? [point]
+    }
+
+    /// Return the code points of a compatible decomposition (NFKD).
+    func compatible(_ point: UInt32) -> [UInt32] {
+        if Self.hangul.contains(point) { return Self.jamo(point - Self.hangul.lowerBound) }
+        guard Self.contains(compatible, point) else { return [point] }
+        return String(Unicode.Scalar(point)!).decomposedStringWithCompatibilityMapping.unicodeScalars.map(\.value)
+    }
+
+    /// Return what NFC makes of two code points, if it is one.
+    func composition(_ first: UInt32, _ second: UInt32) -> UInt32? {
+        if second < 0x300 { return nil }  // as all of Latin-1
+        let base = Self.hangul.lowerBound
+        if (0x1100...0x1112).contains(first) && (0x1161...0x1175).contains(second) {
+            return base + (first - 0x1100) * 588 + (second - 0x1161) * 28
+        }
+        if Self.hangul.contains(first) && (first - base) % 28 == 0 && (0x11A8...0x11C2).contains(second) {
+            return first + second - 0x11A7
+        }
+        return compositions[[first, second]]
+    }
+
+    func combiningClass(_ point: UInt32) -> UInt32 { classes[point]?[0] ?? 0 }
+
+    /// Tell whether two code points in a row are of one grapheme cluster (UAX 29); Hangul and emoji are left out.
+    func isCluster(_ first: UInt32, _ second: UInt32) -> Bool {
+        if first == 0xD { return second == 0xA }
+        if Self.contains(controls, first) || Self.contains(controls, second) { return false }
+        return Self.contains(extending, second) || Self.contains(prepended, first)
     }
 
     // The Unicode Standard, section 3.12: 19 first letters, 21 vowels, 27 last letters or none.

@@ -13,7 +13,7 @@ public struct ModelFile {
     public let longest: Int
     /// How the model was trained to read texts.
     public let task: [String: Any]
-    let pieces: WordPiece
+    let tokenizer: Tokenizer
 
     /// - Throws: `ModelError` for a file of another program, or with another tokenizer.
     public init(_ path: URL) throws {
@@ -22,18 +22,21 @@ public struct ModelFile {
             let settings = try JSONSerialization.jsonObject(with: content) as? [String: Any],
             let kind = settings["kind"] as? String, let longest = settings["model_max_length"] as? Int
         else { throw ModelError("\(path.lastPathComponent) has no settings; write it by export_tflite.") }
-        guard let vocabulary = files["vocab.txt"], let lowercase = settings["do_lower_case"] as? Bool else {
-            let name = path.lastPathComponent
-            throw ModelError("\(name) has another tokenizer than WordPiece, or added tokens, which this package lacks.")
-        }
         (self.kind, self.longest) = (kind, longest)
         labels = files["labels.txt"].map(lines) ?? []
         task = settings["task"] as? [String: Any] ?? [:]
+        if let content = files["tokenizer.json"] {
+            tokenizer = try unigram(content)
+            return
+        }
+        guard let vocabulary = files["vocab.txt"], let lowercase = settings["do_lower_case"] as? Bool else {
+            throw ModelError("\(path.lastPathComponent) has no vocab.txt; write it by export_tflite.")
+        }
         let reading = Reading(
             lowercase: lowercase,
             stripAccents: settings["strip_accents"] as? Bool ?? lowercase,
             splitIdeographs: settings["tokenize_chinese_chars"] as? Bool ?? true)
-        pieces = try WordPiece(vocabulary: lines(vocabulary), reading: reading)
+        tokenizer = try WordPiece(vocabulary: lines(vocabulary), reading: reading)
     }
 }
 

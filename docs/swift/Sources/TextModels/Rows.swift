@@ -9,31 +9,35 @@ public struct Row {
 
 /// Rows of at most `longest` ids, as Python frames, cuts and parts texts.
 struct Rows {
-    let pieces: WordPiece
+    let tokenizer: Tokenizer
     let longest: Int
+    private var longestPair: Int { longest - 2 - tokenizer.frame.between.count }
 
-    private func framed(_ texts: [[Token]], truncated: Bool = false) -> Row {
-        let ids = texts.reduce([pieces.cls]) { row, text in row + text.map(\.id) + [pieces.sep] }
-        let size = texts[0].count + 2
-        let segmentIDs = ids.indices.map { Int32($0 < size ? 0 : 1) }
+    private func framed(_ texts: [[Token]], truncated: Bool = false, segment: Int32? = nil) -> Row {
+        let frame = tokenizer.frame
+        let ids = [frame.before] + Array(texts.map { $0.map(\.id) }.joined(separator: frame.between)) + [frame.behind]
+        let size = 1 + texts[0].count + frame.between.count
+        let segmentIDs = ids.indices.map { place -> Int32 in
+            if texts.count == 1 || place < size { return 0 }
+            return place < ids.count - 1 ? segment ?? frame.second : frame.second
+        }
         let first = texts.count == 1 ? 1 : size
         return Row(ids: ids, segmentIDs: segmentIDs, tokens: texts.last!, first: first, truncated: truncated)
     }
 
     /// Return the row of a text, which loses its end if it is too long.
     func single(_ text: String) -> Row {
-        let tokens = pieces.tokens(text)
+        let tokens = tokenizer.tokens(text)
         return framed([Array(tokens.prefix(longest - 2))], truncated: tokens.count > longest - 2)
     }
 
     /// Return the row of two texts; the longer one is cut until both are as long.
     func pair(_ first: String, _ second: String) -> Row {
-        let (a, b) = (pieces.tokens(first), pieces.tokens(second))
-        let room = longest - 3
-        if a.count + b.count <= room { return framed([a, b]) }
-        let short = min(a.count, b.count, room / 2)
-        let ofFirst = a.count > b.count ? room - short : short
-        return framed([Array(a.prefix(ofFirst)), Array(b.prefix(room - ofFirst))], truncated: true)
+        let (a, b) = (tokenizer.tokens(first), tokenizer.tokens(second))
+        if a.count + b.count <= longestPair { return framed([a, b]) }
+        let short = min(a.count, b.count, longestPair / 2)
+        let ofFirst = a.count > b.count ? longestPair - short : short
+        return framed([Array(a.prefix(ofFirst)), Array(b.prefix(longestPair - ofFirst))], truncated: true)
     }
 
     /// Return windows over the tokens of a long text, which share `stride` tokens.
@@ -43,20 +47,23 @@ struct Rows {
 
     /// Return windows over a long text, each behind the question, of which at most half a row is kept.
     func asked(_ question: String, _ text: String, stride: Int, longestQuestion: Int) -> [Row] {
-        let limit = min(longestQuestion, (longest - 3) / 2)
+        let limit = min(longestQuestion, longestPair / 2)
         let points = Points(question)
-        let whole = pieces.tokens(question)
+        let whole = tokenizer.tokens(question)
         var asked = whole
         var end = limit
         // What is left of a word may have more pieces than the word had.
         while asked.count > limit {
             let place = end > 0 ? points.characterEnd(whole[end - 1].end) : 0
-            asked = pieces.tokens(points.text(0..<place))
+            asked = tokenizer.tokens(points.text(0..<place))
             end -= 1
         }
-        let room = longest - 3 - asked.count
-        return parts(pieces.tokens(text), room: room, stride: min(stride, room / 2))
-            .map { framed([asked, $0], truncated: whole.count > limit) }
+        let room = longestPair - asked.count
+        return parts(tokenizer.tokens(text), room: room, stride: min(stride, room / 2))
+            .enumerated().map { i, part in
+                // `tokenizers` counts the text of later windows as the second, whatever the frame says.
+                framed([asked, part], truncated: whole.count > limit, segment: i == 0 ? nil : 1)
+            }
     }
 
     private func parts(_ tokens: [Token], room: Int, stride: Int) -> [[Token]] {

@@ -82,15 +82,17 @@ private func bestByStart(_ points: Points, _ windows: [Row], _ outputs: [Probabi
     for (window, probabilities) in zip(windows, outputs) {
         var covered = 0
         var kept: Int?
-        for (k, token) in window.tokens.enumerated() {
-            let margin = min(k, window.tokens.count - 1 - k)
-            let end = points.characterEnd(token.end)
-            if token.start < covered {
+        let starts = window.tokens.map { points.withoutSpaces($0).lowerBound }
+        let places = starts.indices.filter { starts[$0] < window.tokens[$0].end }
+        for (k, place) in places.enumerated() {
+            let margin = min(k, places.count - 1 - k)
+            let (start, end) = (starts[place], points.characterEnd(window.tokens[place].end))
+            if start < covered {
                 if let kept { byStart[kept]!.end = max(byStart[kept]!.end, end) }
-            } else if margin > byStart[token.start]?.margin ?? -1 {
-                kept = token.start
-                let tag = probabilities.tag(window.first + k, token.start..<end)
-                byStart[token.start] = Tagged(margin: margin, end: end, tag: tag)
+            } else if margin > byStart[start]?.margin ?? -1 {
+                kept = start
+                let tag = probabilities.tag(window.first + place, start..<end)
+                byStart[start] = Tagged(margin: margin, end: end, tag: tag)
             } else {
                 kept = nil
             }

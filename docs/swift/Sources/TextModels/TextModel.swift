@@ -15,7 +15,7 @@ public struct TextModel {
 
     public init(_ file: ModelFile, run: @escaping (Row) throws -> [String: [Float]]) {
         (self.file, self.run) = (file, run)
-        rows = Rows(pieces: file.pieces, longest: file.longest)
+        rows = Rows(tokenizer: file.tokenizer, longest: file.longest)
     }
 
     private func setting<T>(_ name: String, or value: T) -> T { file.task[name] as? T ?? value }
@@ -54,7 +54,7 @@ public struct TextModel {
         let byCharacter = setting("unit", or: "word") == "character"
         let points = Points(text)
         let spans = byCharacter ? [0..<points.count] : words.spans(text)
-        let tokens = spans.map { file.pieces.tokens(points.text($0)) }
+        let tokens = spans.map { file.tokenizer.tokens(points.text($0)) }
         let stride = min(setting("stride", or: file.longest / 4), file.longest / 4)
         let windows = rows.windows(tokens.flatMap { $0 }, stride: stride)
         let outputs = try windows.map { Probabilities(flat: try output("probability", of: $0), labels: file.labels) }

@@ -1,12 +1,3 @@
-/// A piece of a text: its id, and the code points that it stands for.
-public final class Token {
-    public let id: Int32
-    public let start: Int
-    public let end: Int
-
-    init(id: Int32, start: Int, end: Int) { (self.id, self.start, self.end) = (id, start, end) }
-}
-
 /// Settings of tokenizer_config.json; `stripAccents` is `strip_accents`, or `do_lower_case` where that is null.
 struct Reading {
     let lowercase: Bool
@@ -18,10 +9,10 @@ struct Reading {
 ///
 /// The pieces of a word are the longest that the vocabulary has, again and again. A word with a part that it
 /// lacks is [UNK], as is one above 100 code points.
-public struct WordPiece {
+struct WordPiece: Tokenizer {
     private typealias Letter = (scalar: Unicode.Scalar, place: Int)
 
-    let cls, sep: Int32
+    let frame: Frame
     private let unknown: Int32
     private let vocabulary: [[Unicode.Scalar]: Int32]
     private let reading: Reading
@@ -35,12 +26,14 @@ public struct WordPiece {
             }
             return id
         }
-        (cls, sep, unknown) = (try id("[CLS]"), try id("[SEP]"), try id("[UNK]"))
+        let end = try id("[SEP]")
+        frame = Frame(before: try id("[CLS]"), between: [end], behind: end, second: 1)
+        unknown = try id("[UNK]")
         self.vocabulary = vocabulary
         self.reading = reading
     }
 
-    public func tokens(_ text: String) -> [Token] { words(Points(text)).flatMap(pieces) }
+    func tokens(_ text: String) -> [Token] { words(Points(text)).flatMap(pieces) }
 
     private func words(_ points: Points) -> [[Letter]] {
         let characters = Characters.shared

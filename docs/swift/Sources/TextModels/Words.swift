@@ -3,15 +3,11 @@ struct Words {
     let prefixes, suffixes, whole: Set<Points>  // a Swift string equals another spelling of it
 
     private static let longestAffix = 8
-    // The white space of Python, which is not quite that of Unicode.
-    private static let spaces = Set<UInt32>(
-        Array(0x9...0xD) + Array(0x1C...0x20) + Array(0x2000...0x200A)
-            + [0x85, 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000])
 
     /// Return the code points of each word.
     func spans(_ text: String) -> [Range<Int>] {
         let points = Points(text)
-        return points.indices.split { Self.spaces.contains(points[$0].value) }
+        return points.indices.split { isSpace(points[$0]) }
             .flatMap { parts(points, $0.startIndex..<$0.endIndex) }
     }
 

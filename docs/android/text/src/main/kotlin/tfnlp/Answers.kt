@@ -18,11 +18,12 @@ fun bestAnswer(
     val points = text.points()
     val scores = mutableMapOf<Span, Float>()
     for ((i, window) in windows.withIndex()) {
-        fun likeliest(logits: FloatArray) =
-            window.tokens.indices.sortedByDescending { logits[window.first + it] }.take(CANDIDATES)
+        val spans = window.tokens.map { points.withoutSpaces(it) }
+        val places = spans.indices.filter { spans[it].start < spans[it].end }
+        fun likeliest(logits: FloatArray) = places.sortedByDescending { logits[window.first + it] }.take(CANDIDATES)
         val lasts = likeliest(ends[i])
         for (a in likeliest(starts[i])) for (b in lasts) if (b in a until a + MOST_TOKENS) {
-            val span = Span(window.tokens[a].start, points.characterEnd(window.tokens[b].end))
+            val span = Span(spans[a].start, points.characterEnd(spans[b].end))
             val score = starts[i][window.first + a] + ends[i][window.first + b]
             scores.merge(span, score) { before, other -> maxOf(before, other) }
         }

@@ -1,7 +1,9 @@
 package tfnlp
 
+import java.text.Normalizer
+
 /**
- * How BERT's normaliser reads code points, from characters.txt.
+ * How the normalisers of `tokenizers` read code points, from characters.txt.
  *
  * The tables of Unicode of a phone change with its version; these are those of the tokenizer in Python.
  */
@@ -17,6 +19,14 @@ internal object Characters {
     private val marks = ranges("mark")
     private val lower = mapping("lower")
     private val decomposed = mapping("decomposed")
+    private val compatible = ranges("compatible")
+    private val wholes = ranges("composed").flatten().associateBy { parts(it, Normalizer.Form.NFD) }
+    private val compositions =
+        wholes.map { (parts, whole) -> Pair(wholes[parts.dropLast(1)] ?: parts[0], parts.last()) to whole }.toMap()
+    private val classes = mapping("class")
+    private val extending = ranges("extend")
+    private val prepended = ranges("prepend")
+    private val controls = ranges("control")
 
     fun isRemoved(point: Int) = point within removed
     fun isSpace(point: Int) = point within spaces
@@ -31,6 +41,31 @@ internal object Characters {
         point in HANGUL -> jamo(point - HANGUL.first)
         else -> decomposed[point] ?: listOf(point)
     }
+
+    /** Return the code points of a compatible decomposition (NFKD). */
+    fun compatible(point: Int): List<Int> = when {
+        point in HANGUL -> jamo(point - HANGUL.first)
+        point within compatible -> parts(point, Normalizer.Form.NFKD)
+        else -> listOf(point)
+    }
+
+    /** Return what NFC makes of two code points, if it is one. */
+    fun composition(first: Int, second: Int): Int? = when {
+        second < 0x300 -> null // as all of Latin-1
+        first in 0x1100..0x1112 && second in 0x1161..0x1175 ->
+            HANGUL.first + (first - 0x1100) * 588 + (second - 0x1161) * 28
+        first in HANGUL && (first - HANGUL.first) % 28 == 0 && second in 0x11A8..0x11C2 -> first + second - 0x11A7
+        else -> compositions[Pair(first, second)]
+    }
+
+    private fun parts(point: Int, form: Normalizer.Form) = Normalizer.normalize(point.asText(), form).points().toList()
+
+    fun combiningClass(point: Int): Int = classes[point]?.single() ?: 0
+
+    /** Tell whether two code points in a row are of one grapheme cluster (UAX 29); Hangul and emoji are left out. */
+    fun isCluster(first: Int, second: Int): Boolean =
+        if (first == 0xD) second == 0xA
+        else !(first within controls || second within controls) && (second within extending || first within prepended)
 
     // The Unicode Standard, section 3.12: 19 first letters, 21 vowels, 27 last letters or none.
     private val HANGUL = 0xAC00..0xD7A3

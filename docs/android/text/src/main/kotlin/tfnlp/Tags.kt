@@ -75,14 +75,16 @@ private fun bestByStart(points: IntArray, windows: List<Row>, outputs: List<Prob
     for ((window, probabilities) in windows.zip(outputs)) {
         var covered = 0
         var kept: Tagged? = null
-        for ((k, token) in window.tokens.withIndex()) {
-            val margin = minOf(k, window.tokens.size - 1 - k)
-            val end = points.characterEnd(token.end)
-            if (token.start < covered) {
+        val starts = window.tokens.map { points.withoutSpaces(it).start }
+        val places = starts.indices.filter { starts[it] < window.tokens[it].end }
+        for ((k, place) in places.withIndex()) {
+            val margin = minOf(k, places.size - 1 - k)
+            val (start, end) = Span(starts[place], points.characterEnd(window.tokens[place].end))
+            if (start < covered) {
                 kept?.let { it.end = maxOf(it.end, end) }
-            } else if (margin > (byStart[token.start]?.margin ?: -1)) {
-                kept = Tagged(margin, end, probabilities.tag(window.first + k, Span(token.start, end)))
-                byStart[token.start] = kept
+            } else if (margin > (byStart[start]?.margin ?: -1)) {
+                kept = Tagged(margin, end, probabilities.tag(window.first + place, Span(start, end)))
+                byStart[start] = kept
             } else kept = null
             covered = maxOf(covered, end)
         }

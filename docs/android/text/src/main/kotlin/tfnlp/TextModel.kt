@@ -12,7 +12,7 @@ class Classification(val labels: List<String>, val probabilities: FloatArray, va
  */
 class TextModel(private val file: ModelFile, private val run: (Row) -> Map<String, FloatArray>) {
     private val task = file.task
-    private val rows = Rows(file.pieces, file.longest)
+    private val rows = Rows(file.tokenizer, file.longest)
 
     /** Classify a text, or two where the model reads pairs, by one label or several. */
     fun classify(text: String, second: String? = null): Classification {
@@ -39,7 +39,7 @@ class TextModel(private val file: ModelFile, private val run: (Row) -> Map<Strin
         val byCharacter = task.optString("unit") == "character"
         val points = text.points()
         val spans = if (byCharacter) listOf(Span(0, points.size)) else words().spans(text)
-        val tokens = spans.map { file.pieces.tokens(points.text(it.start, it.end)) }
+        val tokens = spans.map { file.tokenizer.tokens(points.text(it.start, it.end)) }
         val stride = minOf(task.optInt("stride", file.longest / 4), file.longest / 4)
         val windows = rows.windows(tokens.flatten(), stride)
         val outputs = windows.map { Probabilities(run(it).getValue("probability"), file.labels) }

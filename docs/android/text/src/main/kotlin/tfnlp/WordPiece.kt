@@ -1,25 +1,23 @@
 package tfnlp
 
-/** A piece of a text: its id, and the code points that it stands for. */
-class Token(val id: Int, val start: Int, val end: Int)
-
 /** Settings of tokenizer_config.json; `stripAccents` is `strip_accents`, or `do_lower_case` where that is null. */
 class Reading(val lowercase: Boolean, val stripAccents: Boolean, val splitIdeographs: Boolean)
 
 /**
  * WordPiece of BERT, with the ids of Python's.
  *
- * Places are code points of the text, as in Python, not Java's `char`s. The pieces of a word are the longest
- * that the vocabulary has, again and again. A word with a part that it lacks is [UNK], as is one above 100
- * code points.
+ * The pieces of a word are the longest that the vocabulary has, again and again. A word with a part that it
+ * lacks is [UNK], as is one above 100 code points.
  */
-class WordPiece(private val vocabulary: Map<String, Int>, private val reading: Reading) {
+class WordPiece(private val vocabulary: Map<String, Int>, private val reading: Reading) : Tokenizer {
     private class Letter(val text: String, val place: Int)
 
-    fun id(token: String): Int =
+    override val frame = Frame(id("[CLS]"), listOf(id("[SEP]")), id("[SEP]"), second = 1)
+
+    private fun id(token: String): Int =
         requireNotNull(vocabulary[token]) { "There is no $token in vocab.txt; export the model again." }
 
-    fun tokens(text: String): List<Token> = words(text.points()).flatMap { pieces(it) }
+    override fun tokens(text: String): List<Token> = words(text.points()).flatMap { pieces(it) }
 
     private fun words(points: IntArray): List<List<Letter>> {
         val words = mutableListOf(mutableListOf<Letter>())

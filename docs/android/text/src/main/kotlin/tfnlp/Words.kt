@@ -5,9 +5,9 @@ class Words(private val prefixes: Set<String>, private val suffixes: Set<String>
     /** Return the first and the end code point of each word. */
     fun spans(text: String): List<Span> {
         val points = text.points()
-        val inside = points.indices.filter { points[it] !in SPACES }
-        val starts = inside.filter { it == 0 || points[it - 1] in SPACES }
-        val ends = inside.map { it + 1 }.filter { it == points.size || points[it] in SPACES }
+        val inside = points.indices.filter { !isSpace(points[it]) }
+        val starts = inside.filter { it == 0 || isSpace(points[it - 1]) }
+        val ends = inside.map { it + 1 }.filter { it == points.size || isSpace(points[it]) }
         return starts.zip(ends).flatMap { (start, end) -> parts(points, start, end) }
     }
 
@@ -32,9 +32,5 @@ class Words(private val prefixes: Set<String>, private val suffixes: Set<String>
 
     private companion object {
         const val LONGEST_AFFIX = 8
-
-        // The white space of Python, which is not quite that of Java.
-        val SPACES = listOf(0x9..0xD, 0x1C..0x20, 0x2000..0x200A, 0x2028..0x2029).flatten().toSet() +
-            setOf(0x85, 0xA0, 0x1680, 0x202F, 0x205F, 0x3000)
     }
 }

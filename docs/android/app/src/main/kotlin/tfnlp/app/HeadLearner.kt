@@ -15,7 +15,7 @@ import tfnlp.Rows
  */
 class HeadLearner(path: File, file: ModelFile, private val labels: List<String>) : AutoCloseable {
     private val interpreter = Interpreter(path)
-    private val rows = Rows(file.pieces, file.longest)
+    private val rows = Rows(file.tokenizer, file.longest)
     private val width = interpreter.getOutputTensorFromSignature("features", "text_features").shape().last()
 
     var kernel = matrix(width, file.labels.size)
