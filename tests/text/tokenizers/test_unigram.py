@@ -51,6 +51,16 @@ def test_hangul_stays_whole_where_xlnet_keeps_accents(tmp_path):
         train_tokenizer(HARD_TEXTS, "wordpiece", 330, keep_accents=True)
 
 
+def test_windows_of_a_pair_have_the_segments_of_its_template():
+    for family, segment in (("xlm-roberta", 0), ("albert", 1)):
+        tokenizer = train_unigram(["a film that one sees"] * 9, 40, family)
+        windows = [*tokenizer.encode_windows(["a film"], ["a film " * 20], 24, 2)]
+        assert len(windows) > 2
+        for window in windows:
+            sources = zip(window.sources, window.segment_ids, strict=True)
+            assert {s for source, s in sources if source == 1} == {segment}
+
+
 def test_bad_sizes_and_pieces_are_named():
     with pytest.raises(InputError, match="vocabulary_size=12 is less than the characters"):
         train_unigram(HARD_TEXTS, 12, "xlnet")

@@ -219,9 +219,12 @@ class EncodingsBuilder:
         self._words = array.array("i") if words else None
         self._examples = array.array("i") if examples else None
 
-    def add(self, e, truncated=False, example=None, continued=None):
-        """Add a row from an encoding of `tokenizers`, without the word index `continued`."""
-        self.add_ids(e.ids, e.type_ids, truncated)
+    def add(self, e, truncated=False, example=None, continued=None, segments=None):
+        """Add a row from an encoding of `tokenizers`, without the word index `continued`.
+
+        Its segments are those of the encoding where None.
+        """
+        self.add_ids(e.ids, e.type_ids if segments is None else segments, truncated)
         if self._offsets is not None:
             self._offsets.extend(itertools.chain.from_iterable(e.offsets))
             self._sources.extend(-1 if source is None else source for source in e.sequence_ids)

@@ -335,7 +335,9 @@ class Tokenizer:
         for i, first in enumerate(encodings):
             truncated = kept[questions[i]][0] != questions[i]
             for window in (first, *first.overflowing):
-                rows.add(window, truncated, example=i)
+                # The engine has the text of later windows as segment 1 in any template.
+                segments = None if any(first.type_ids) else [0] * len(window.ids)
+                rows.add(window, truncated, example=i, segments=segments)
         return rows.finish()
 
     def decode(self, token_ids):

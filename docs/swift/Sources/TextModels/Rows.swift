@@ -13,13 +13,12 @@ struct Rows {
     let longest: Int
     private var longestPair: Int { longest - 2 - tokenizer.frame.between.count }
 
-    private func framed(_ texts: [[Token]], truncated: Bool = false, segment: Int32? = nil) -> Row {
+    private func framed(_ texts: [[Token]], truncated: Bool = false) -> Row {
         let frame = tokenizer.frame
         let ids = [frame.before] + Array(texts.map { $0.map(\.id) }.joined(separator: frame.between)) + [frame.behind]
         let size = 1 + texts[0].count + frame.between.count
         let segmentIDs = ids.indices.map { place -> Int32 in
-            if texts.count == 1 || place < size { return 0 }
-            return place < ids.count - 1 ? segment ?? frame.second : frame.second
+            texts.count == 1 || place < size ? 0 : frame.second
         }
         let first = texts.count == 1 ? 1 : size
         return Row(ids: ids, segmentIDs: segmentIDs, tokens: texts.last!, first: first, truncated: truncated)
@@ -60,10 +59,7 @@ struct Rows {
         }
         let room = longestPair - asked.count
         return parts(tokenizer.tokens(text), room: room, stride: min(stride, room / 2))
-            .enumerated().map { i, part in
-                // `tokenizers` counts the text of later windows as the second, whatever the frame says.
-                framed([asked, part], truncated: whole.count > limit, segment: i == 0 ? nil : 1)
-            }
+            .map { framed([asked, $0], truncated: whole.count > limit) }
     }
 
     private func parts(_ tokens: [Token], room: Int, stride: Int) -> [[Token]] {

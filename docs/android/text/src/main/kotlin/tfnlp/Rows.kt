@@ -8,13 +8,11 @@ class Rows(private val tokenizer: Tokenizer, private val longest: Int) {
     private val frame = tokenizer.frame
     private val longestPair = longest - 2 - frame.between.size
 
-    private fun framed(vararg texts: List<Token>, truncated: Boolean = false, segment: Int = frame.second): Row {
+    private fun framed(vararg texts: List<Token>, truncated: Boolean = false): Row {
         val (a, b) = Pair(texts.first(), texts.drop(1))
         val ids = listOf(frame.before) + a.map { it.id } + b.flatMap { frame.between + it.map { it.id } } + frame.behind
         val size = 1 + a.size + frame.between.size
-        val segments = IntArray(ids.size) { place ->
-            if (b.isEmpty() || place < size) 0 else if (place < ids.lastIndex) segment else frame.second
-        }
+        val segments = IntArray(ids.size) { place -> if (b.isEmpty() || place < size) 0 else frame.second }
         return Row(ids.toIntArray(), segments, texts.last(), if (b.isEmpty()) 1 else size, truncated)
     }
 
@@ -51,10 +49,8 @@ class Rows(private val tokenizer: Tokenizer, private val longest: Int) {
             end -= 1
         }
         val room = longestPair - asked.size
-        return parts(tokenizer.tokens(text), room, minOf(stride, room / 2)).mapIndexed { i, part ->
-            // `tokenizers` counts the text of later windows as the second, whatever the frame says.
-            framed(asked, part, truncated = whole.size > limit, segment = if (i == 0) frame.second else 1)
-        }
+        return parts(tokenizer.tokens(text), room, minOf(stride, room / 2))
+            .map { framed(asked, it, truncated = whole.size > limit) }
     }
 
     private fun parts(tokens: List<Token>, room: Int, stride: Int): List<List<Token>> {
