@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 from absl import logging
 from keras import ops
+from tensorflow.python.framework import ops as framework
 
 from distill.compression.file_quantization import converter_options, quantize_file
 from distill.export.converter import convert
@@ -82,8 +83,13 @@ def to_tflite(model, endpoints, quantization, custom_operators=False, max_length
     Returns:
         The bytes of the file.
     """
-    tables = _constant_tables(model, LOOKUPS.get(quantization), max_length)
-    with tempfile.TemporaryDirectory() as folder, quiet(), tables, _bands(model, max_length):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        quiet(),
+        _constant_tables(model, LOOKUPS.get(quantization), max_length),
+        _bands(model, max_length),
+        _forgotten_gradients(),
+    ):
         archive = keras.export.ExportArchive()
         archive.track(model)
         for key, (function, specs) in endpoints.items():
@@ -142,6 +148,21 @@ def _constant_tables(model, lookup, max_length):
     finally:
         for layer in layers:
             del vars(layer)["lookup"]
+
+
+@contextlib.contextmanager
+def _forgotten_gradients():
+    """Forget the custom gradients of what is traced meanwhile, which no file has.
+
+    TensorFlow never lets go of one, nor of its graph: 0.8 GB for each file of MiniLM.
+    """
+    registry = framework.gradient_registry._registry
+    known = {*registry}
+    try:
+        yield
+    finally:
+        for name in registry.keys() - known:
+            del registry[name]
 
 
 @contextlib.contextmanager

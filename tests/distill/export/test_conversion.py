@@ -1,9 +1,11 @@
 """Every family as a .tflite file: like Keras, with TFLite's operations alone."""
 
 import dataclasses
+import gc
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
 from distill.export.options import Export
@@ -49,6 +51,17 @@ def config_of(name, tokenizer):
 
 def encodings_of(tokenizer):
     return tokenizer.encode(["film", "the film is not dull , a fine plot", "정말 좋다"])
+
+
+def test_an_export_keeps_no_graph(tokenizer, tmp_path):
+    model = build_model(config_of("bert", tokenizer), "classifier", 2)
+
+    def graphs():
+        export_tflite(model, tmp_path / "x.tflite", tokenizer, ["bad", "good"])
+        gc.collect()
+        return sum(isinstance(x, tf.Graph) for x in gc.get_objects())
+
+    assert graphs() == graphs()
 
 
 def padded_outputs(path, encoding):
