@@ -70,9 +70,8 @@ def fitted(space, steps, precision="float32"):
     for weight in supernet.model.weights:
         weight.assign(np.asarray(weight) * 0.7)
     task = Classification(["a", "b"])
-    distiller = SupernetDistiller(
-        supernet, space, 0, task, soft_label_terms(task), teacher, hard_label_weight=0.0
-    )
+    arguments = supernet.model, task, soft_label_terms(task), teacher
+    distiller = SupernetDistiller(supernet, space, 0, *arguments, hard_label_weight=0.0)
     distiller.compile(optimizer=keras.optimizers.Adam(1e-3))
     rng = np.random.default_rng(0)
     inputs = {
