@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import unicodedata
 
-from tokenizers import normalizers
+import tokenizers
 
 from distill.export.character_rules import normalized, word_rules
 from distill.runtime.associated_files import LABELS_FILE, TOKENIZER_FILE, check_kind, read_files
@@ -36,9 +36,23 @@ NPM_OPTIONS = {"NPM_CONFIG_OMIT": "dev", "NPM_CONFIG_IGNORE_SCRIPTS": "true"}
 NPM_OPTIONS |= {"NPM_CONFIG_AUDIT": "false", "NPM_CONFIG_FUND": "false"}
 SURROGATES = (0xD800, 0xDFFF)
 SHORT_LENGTHS = (32, 128)
-# What XLM-R's pieces are read by, before spaces that follow each other become one.
-NMT_NFKC = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC()])
-ONE_SPACE = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
+# The rules of XLM-R's tokenizer.json that src/unigram.ts follows.
+XLM_R_RULES = {
+    "normalizer": {
+        "type": "Sequence",
+        "normalizers": [
+            {"type": "Nmt"},
+            {"type": "NFKC"},
+            {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
+        ],
+    },
+    "pre_tokenizer": {
+        "type": "Metaspace",
+        "replacement": "\u2581",
+        "prepend_scheme": "always",
+        "split": True,
+    },
+}
 
 
 def check_web(kind, tokenizer):
@@ -74,11 +88,7 @@ def _reads_as_xlm_r(tokenizer):
     if not isinstance(tokenizer, UnigramTokenizer) or tokenizer.family != "xlm-roberta":
         return False
     content = json.loads(tokenizer.to_json())
-    steps = [{"type": "Nmt"}, {"type": "NFKC"}, ONE_SPACE]
-    starts = {"replacement": "\u2581", "prepend_scheme": "always", "split": True}
-    return content["normalizer"] == {"type": "Sequence", "normalizers": steps} and (
-        content["pre_tokenizer"] == {"type": "Metaspace"} | starts
-    )
+    return all(content[name] == rules for name, rules in XLM_R_RULES.items())
 
 
 def web_options(options, kind):
@@ -165,7 +175,8 @@ def character_rules(tokenizer):
     if isinstance(tokenizer, WordPieceTokenizer):
         rules = word_rules(tokenizer.lowercase, tokenizer.strip_accents, tokenizer.split_cjk)
     else:
-        rules, lone, form = normalized(NMT_NFKC), " ", "NFKC"
+        normalizer = tokenizers.Tokenizer.from_str(tokenizer.to_json()).normalizer
+        rules, lone, form = normalized(normalizer), " ", "NFKC"
     points = {lone: [*range(SURROGATES[0], SURROGATES[1] + 1)]}
     for character, reading in rules.items():
         general = reading.replace(character, "@")

@@ -13,6 +13,7 @@ from distill.export import Export, check_web, export_tflite, web_options
 from distill.export.web_folder import SOURCES, build_page, character_rules, write_model
 from distill.runtime import load_runner
 from tests.browser import browser
+from tests.distill.export.phone_files import NFKC_RULES
 from tests.distill.export.test_mobile_text import (
     ODD,
     hostile,
@@ -69,12 +70,7 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 def xlm_r():
     """XLM-R's tokenizer as transformers 5 writes it, with pieces of a few texts."""
     trained = train_unigram([*sentences(4, 200), *ODD], 300, "xlm-roberta")
-    space = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
-    steps = [{"type": "Nmt"}, {"type": "NFKC"}, space]
-    starts = {"replacement": "\u2581", "prepend_scheme": "always", "split": True}
-    rules = {"normalizer": {"type": "Sequence", "normalizers": steps}}
-    rules["pre_tokenizer"] = {"type": "Metaspace"} | starts
-    return UnigramTokenizer(trained.pieces, "xlm-roberta", rules=rules)
+    return UnigramTokenizer(trained.pieces, "xlm-roberta", rules=NFKC_RULES)
 
 
 @pytest.fixture(scope="module")
