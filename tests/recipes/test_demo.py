@@ -110,7 +110,7 @@ def test_a_failed_step_stops_the_demo(monkeypatch, capsys):
 def test_every_step_runs_and_the_table_says_what_came_out(tmp_path, capsys):
     write_reviews(tmp_path / "data", train=64, dev=16, test=32)
     tokenizer = train_wordpiece([text for text, _ in make_reviews(64)], 200)
-    sizes = {"num_layers": 3, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 16}
+    sizes = {"num_layers": 6, "num_heads": 4, "hidden_dim": 16, "intermediate_dim": 512}
     config = BertConfig(tokenizer.vocabulary_size, max_length=128, **sizes)
     save_model(build_model(config), tmp_path / "MiniLM-L6", tokenizer=tokenizer)
     shell, answers = Shell(), []
