@@ -143,6 +143,8 @@ def task_texts(examples):
         return [*examples.prompts, *itertools.chain.from_iterable(examples.endings)]
     if hasattr(examples, "contexts"):
         return [*examples.questions, *dict.fromkeys(examples.contexts)]
+    if not isinstance(examples.texts[0], str):  # groups of texts
+        return [*itertools.chain.from_iterable(examples.texts)]
     return [*examples.texts, *(getattr(examples, "pairs", None) or [])]
 
 

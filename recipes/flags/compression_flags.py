@@ -102,15 +102,29 @@ def with_fewer_parts(teacher, task, tokenizer, train):
     return compression.prune_structure(teacher, importance, FLAGS.keep_heads, FLAGS.keep_units)
 
 
-def with_fewer_tokens(models, tokenizer, texts):
-    """Return models and tokenizer pruned to the --keep_tokens most frequent tokens of texts."""
+def with_fewer_tokens(models, tokenizer, train, dev):
+    """Return models and tokenizer pruned to the --keep_tokens most frequent tokens of `train`.
+
+    `dev` is examples whose texts are read to tell how well the tokens serve others.
+    """
     if FLAGS.keep_tokens is None:
         return models, tokenizer
-    pruned, smaller = compression.prune_vocabularies(models, tokenizer, texts, FLAGS.keep_tokens)
-    figures = compression.compare_tokenizers(tokenizer, smaller, texts)
-    logging.info(
-        "Of %d tokens %d are kept; %.2f %% of the texts are other tokens than before.",
-        *figures["tokens"],
-        100 * figures["texts_with_other_tokens"][0],
+    texts = [compression.task_texts(examples) for examples in (train, dev)]
+    pruned, smaller = compression.prune_vocabularies(
+        models, tokenizer, texts[0], FLAGS.keep_tokens
     )
+    figures = [compression.compare_tokenizers(tokenizer, smaller, x) for x in texts]
+    learned, others = (100 * x["texts_with_other_tokens"][0] for x in figures)
+    logging.info(
+        "Of %d tokens %d are kept; %.2f %% of the texts of --train are other tokens than before, "
+        "and %.2f %% of those of --dev.",
+        *figures[0]["tokens"],
+        learned,
+        others,
+    )
+    if others > learned + 10:
+        logging.warning(
+            "Words that --train does not have are read by shorter tokens, which costs accuracy; "
+            "more texts in --train, or no --keep_tokens, keep them."
+        )
     return pruned, smaller

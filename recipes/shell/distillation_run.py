@@ -53,7 +53,7 @@ def distill(task, splits, teacher_train=None):
     map_shards = runner_flags.map_shards("cache_dir")
     config, run = training_flags.start_run()
     with training.make_strategy(FLAGS.strategy).scope():
-        models = make_models(task, splits["train"])
+        models = make_models(task, splits["train"], splits["dev"])
         model_flags.check_fit(models.student, models.tokenizer)
         data = training.Splits.from_parts(splits, FLAGS.max_length)
         with compression_flags.rounding(models.student):
@@ -82,7 +82,7 @@ def _vectors():
     return {"vectors": head} if head else {}
 
 
-def make_models(task, train):
+def make_models(task, train, dev):
     """Load the teachers, pruned by the training examples, and the student of the flags."""
     folders, precision = distillation_flags.teacher_dirs(), FLAGS.teacher_precision
     if precision:
@@ -96,14 +96,13 @@ def make_models(task, train):
     if precision in ("bfloat16", "float16") and FLAGS.initialize and not FLAGS.student_dir:
         # A student starts from float32 weights, so the first teacher is loaded again.
         exact = [load_teacher(folders[0], task, "float32")]
-    texts = compression.task_texts(train)
     pruned, pruned_tokenizer = compression_flags.with_fewer_tokens(
-        [*loaded, *exact], tokenizer, texts
+        [*loaded, *exact], tokenizer, train, dev
     )
     unpruned = None if pruned[0] is loaded[0] else (loaded, tokenizer)
     source = pruned[-1] if exact else pruned[0]
     source = compression_flags.with_fewer_parts(source, task, pruned_tokenizer, train)
-    student = start_student(source, task, pruned_tokenizer, texts)
+    student = start_student(source, task, pruned_tokenizer, compression.task_texts(train))
     if not task.labelled and not distillation_flags.compares_tokens():
         # Vectors of whole texts, for which the teacher keeps its tokens.
         return Models(loaded, None, *student[:2], tokenizer)

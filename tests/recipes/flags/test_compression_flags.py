@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from distill.compression.vocabulary_pruning import compare_tokenizers
 from distill.compression.weight_pruning import sparsity
 from tfnlp.checkpoints import load_model
 from tfnlp.text import load_tokenizer, read_examples
@@ -18,7 +19,8 @@ def test_a_student_of_fewer_tokens_heads_units_and_weights_in_one_call(
     flags += ["--keep_tokens=120", "--keep_heads=2", "--keep_units=12", f"--output_dir={tmp_path}"]
     # At a rate of 0 what is left of a start shows in the end.
     still = ("--learning_rate=0", "--teacher_precision=bfloat16")
-    run("distill_classifier", *flags, *still, "--sparsity=0.5", "--sparsity_end_step=3")
+    more = ("--sparsity=0.5", "--sparsity_end_step=3")
+    log = run("distill_classifier", *flags, *still, *more).stderr
     best = load_model(tmp_path / "best", "classifier")
     config = best.text_config
     assert (config.vocabulary_size, config.num_heads, config.head_dim) == (120, 2, 4)
@@ -40,6 +42,9 @@ def test_a_student_of_fewer_tokens_heads_units_and_weights_in_one_call(
     # The student started from weights that bfloat16 had not rounded.
     whole, own = load_tokenizer(folder), load_tokenizer(tmp_path / "best")
     rows = [whole.token_id(own.token(i)) for i in range(120)]
+    # The log tells whom the 120 tokens do not serve.
+    changed = compare_tokenizers(whole, own, dev.texts)["texts_with_other_tokens"][0]
+    assert f"{100 * changed:.2f} % of those of --dev" in log
     tables = [
         next(np.asarray(w) for w in model.weights if w.path == "embeddings/token_table")
         for model in (best, load_model(folder, "classifier"))
