@@ -60,7 +60,7 @@ def combine_masks(
 def additive_mask(mask, axes=4):
     """Return 0 where a mask is true, else MASKED, float32; with an axis of heads if due."""
     added = ops.where(mask, 0.0, MASKED)
-    return added if len(mask.shape) == axes else added[:, None]
+    return added if len(mask.shape) == axes else ops.expand_dims(added, 1)
 
 
 def zero_masked_rows(x, mask):
@@ -80,8 +80,8 @@ def causal_mask(target_length, source_length):
 
 def window_mask(length, window):
     """Return a (1, L, L) boolean mask, true where positions are at most `window` apart."""
-    positions = ops.arange(length)
-    return (ops.abs(positions[:, None] - positions[None, :]) <= window)[None]
+    positions = ops.arange(length)[None]  # here, as slices of all pairs cost a file time
+    return ops.abs(positions[:, :, None] - positions[:, None, :]) <= window
 
 
 def padding_mask(token_ids, pad_token_id=0):
