@@ -8,8 +8,14 @@ import string
 import numpy as np
 import tokenizers
 
-from tfnlp.text import ByteLevelBpeTokenizer, UnigramTokenizer, WordPieceTokenizer
+from tfnlp.text import (
+    ByteFallbackBpeTokenizer,
+    ByteLevelBpeTokenizer,
+    UnigramTokenizer,
+    WordPieceTokenizer,
+)
 from tfnlp.text.reading.text_arguments import as_texts
+from tfnlp.text.tokenizers.byte_fallback_bpe import BYTES
 from tfnlp.text.tokenizers.word_starts import bytes_of_name
 from tfnlp.text.tokenizers.wordpiece import MAX_CHARS_PER_WORD
 from tfnlp.utils.errors import InputError
@@ -80,6 +86,8 @@ def _required_ids(tokenizer, ids):
     """Return the ids, beside special tokens, that tokenization depends on."""
     if isinstance(tokenizer, ByteLevelBpeTokenizer):
         return [ids.get(byte) for byte in tokenizers.pre_tokenizers.ByteLevel.alphabet()]
+    if isinstance(tokenizer, ByteFallbackBpeTokenizer):
+        return [ids.get(byte) for byte in BYTES]
     if isinstance(tokenizer, UnigramTokenizer):
         # The score of unknown pieces is derived from the lowest score.
         pieces = engine_content(tokenizer)["model"]["vocab"]
@@ -172,16 +180,16 @@ def _greedy_pieces(word, ids):
 
 
 def _merged_parts(tokenizer, ids):
-    """Return {id: the ids it is merged from} for byte-level BPE; empty for other tokenizers."""
+    """Return {id: the ids it is merged from} for BPE; empty for other tokenizers."""
     parts = collections.defaultdict(set)
-    if isinstance(tokenizer, ByteLevelBpeTokenizer):
+    if isinstance(tokenizer, (ByteLevelBpeTokenizer, ByteFallbackBpeTokenizer)):
         for left, right in bpe_merges(tokenizer):
             parts[ids[left + right]] |= {ids[left], ids[right]}
     return dict(parts)
 
 
 def bpe_merges(tokenizer):
-    """Return the merges of byte-level BPE, a list of pairs of tokens."""
+    """Return the merges of BPE, a list of pairs of tokens."""
     merges = engine_content(tokenizer)["model"]["merges"]
     return [tuple(m.split(" ")) if isinstance(m, str) else tuple(m) for m in merges]
 

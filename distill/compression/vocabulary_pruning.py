@@ -6,14 +6,22 @@ import itertools
 import numpy as np
 
 from distill.compression.rebuild import rebuild
-from distill.compression.token_selection import bpe_merges, tokens_to_keep
+from distill.compression.token_selection import bpe_merges, engine_content, tokens_to_keep
 from tfnlp.models import RobertaConfig, check_vocabulary, config_of
 from tfnlp.quantization.fake_quantization import count_parameters
-from tfnlp.text import ByteLevelBpeTokenizer, UnigramTokenizer, WordPieceTokenizer
+from tfnlp.text import (
+    ByteFallbackBpeTokenizer,
+    ByteLevelBpeTokenizer,
+    UnigramTokenizer,
+    WordPieceTokenizer,
+)
 from tfnlp.text.tokenizers.tokenizer_loading import tokenizer_statistics
 from tfnlp.utils.errors import InputError
 
-KINDS = (ByteLevelBpeTokenizer, UnigramTokenizer, WordPieceTokenizer)
+KINDS = (
+    *(ByteLevelBpeTokenizer, ByteFallbackBpeTokenizer),
+    *(UnigramTokenizer, WordPieceTokenizer),
+)
 # Config fields that hold token ids.
 TOKEN_IDS = ("pad_token_id", "start_token_id", "end_token_id")
 
@@ -21,7 +29,7 @@ TOKEN_IDS = ("pad_token_id", "start_token_id", "end_token_id")
 def prune_vocabulary(model, tokenizer, texts=None, keep_tokens=None, scripts=()):
     """Drop the tokens that a corpus or some scripts do not need from a tokenizer and its model.
 
-    Special tokens, single characters (bytes, for byte-level BPE), the tokens of the corpus and
+    Special tokens, single characters (bytes, for BPE), the tokens of the corpus and
     those of the scripts stay, in their order. Without `keep_tokens` all of them stay. The texts,
     and any text of these scripts alone, are then the same tokens as before, and the model's
     outputs on them do not change.
@@ -56,7 +64,7 @@ def prune_vocabularies(models, tokenizer, texts=None, keep_tokens=None, scripts=
     if not isinstance(tokenizer, KINDS):
         raise InputError(
             f"The tokens of a {type(tokenizer).__name__} cannot be pruned; give a model whose "
-            "tokenizer is WordPiece, byte-level BPE or a unigram model."
+            "tokenizer is WordPiece, BPE or a unigram model."
         )
     required = set()
     for model in models:
@@ -167,4 +175,17 @@ def _with_tokens(tokenizer, tokens):
         )
     ids = {token: i for i, token in enumerate(tokens)}
     pairs = [(a, b) for a, b in bpe_merges(tokenizer) if {a, b, a + b} <= ids.keys()]
+    if isinstance(tokenizer, ByteFallbackBpeTokenizer):
+        return ByteFallbackBpeTokenizer(_renumbered(engine_content(tokenizer), ids, pairs))
     return ByteLevelBpeTokenizer(ids, pairs, tokenizer.family, tokenizer.add_prefix_space)
+
+
+def _renumbered(content, ids, merges):
+    """Return the content of a tokenizer.json with other ids of its tokens, and other merges."""
+    added = [entry for entry in content["added_tokens"] if entry["content"] in ids]
+    added = [entry | {"id": ids[entry["content"]]} for entry in added]
+    template = (content["post_processor"] or {}).get("special_tokens", {})
+    for entry in template.values():
+        entry["ids"] = [ids[token] for token in entry["tokens"]]
+    model = content["model"] | {"vocab": ids, "merges": merges}
+    return content | {"added_tokens": added, "model": model}

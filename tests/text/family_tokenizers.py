@@ -4,6 +4,9 @@ import functools
 import io
 import json
 
+import tokenizers
+from tokenizers import models, normalizers, pre_tokenizers, processors, trainers
+
 from tfnlp.text import train_tokenizer
 
 TEXTS = [
@@ -59,6 +62,34 @@ def sentencepiece_model(texts, size, **options):
         sentence_iterator=iter(texts), model_writer=model, **options
     )
     return model.getvalue()
+
+
+def write_gemma_bpe(folder, texts, size):
+    """Write the tokenizer of a small mmBERT to a folder, with the fields of the released ones."""
+    special = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
+    symbols = ["\n", "\n\n", "▁▁", "<table>"]
+    engine = tokenizers.Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    engine.normalizer = normalizers.Replace(" ", "▁")
+    engine.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    first = [*special, *symbols, *(f"<0x{byte:02X}>" for byte in range(256))]
+    trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=first, show_progress=False)
+    engine.train_from_iterator(texts, trainer)
+    ends = [(token, special.index(token)) for token in ("<bos>", "<eos>")]
+    pair = "<bos>:0 $A:0 <eos>:0 $B:0 <eos>:0"
+    engine.post_processor = processors.TemplateProcessing("<bos> $A <eos>", pair, ends)
+    content = json.loads(engine.to_str())
+    added = content["added_tokens"][: len(special) + len(symbols)]
+    content["added_tokens"] = [x | {"special": x["content"] in special} for x in added]
+    replaced = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
+    decoders = [replaced, {"type": "ByteFallback"}, {"type": "Fuse"}]
+    content["decoder"] = {"type": "Sequence", "decoders": decoders}
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+    mask = {name: x for name, x in added[4].items() if name != "id"} | {"lstrip": True}
+    roles = {f"{token.strip('<>')}_token": token for token in special}
+    settings = {"tokenizer_class": "GemmaTokenizerFast", "added_tokens_decoder": {"4": mask}}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | roles))
+    (folder / "config.json").write_text('{"model_type": "modernbert"}')
+    return folder
 
 
 def saved(tokenizer, folder, family):

@@ -22,6 +22,7 @@ from .reading.soft_labels import SoftExamples as SoftExamples
 from .reading.soft_labels import mix_labels as mix_labels
 from .reading.soft_labels import read_soft_labels as read_soft_labels
 from .reading.words import WordSplitter as WordSplitter
+from .tokenizers.byte_fallback_bpe import ByteFallbackBpeTokenizer as ByteFallbackBpeTokenizer
 from .tokenizers.byte_level_bpe import ByteLevelBpeTokenizer as ByteLevelBpeTokenizer
 from .tokenizers.byte_level_bpe import train_byte_level_bpe as train_byte_level_bpe
 from .tokenizers.byte_level_bpe import train_characters as train_characters

@@ -61,6 +61,19 @@ def test_ids_of_texts_with_added_tokens_are_those_of_transformers(family, tmp_pa
     assert [theirs(text)["input_ids"] for text in TEXTS] == ids
 
 
+def test_flags_of_the_settings_count_before_those_of_the_engine(tmp_path):
+    folder = with_added_tokens(tmp_path, "modernbert")
+    number = load_tokenizer(folder).token_id("<left>")
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    left = {"content": "<left>", "lstrip": False, "normalized": False, "special": False}
+    settings["added_tokens_decoder"] = {number: left}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    theirs = theirs_of(folder, "modernbert")
+    ids = [theirs(text)["input_ids"] for text in TEXTS]
+    assert ids_of(load_tokenizer(folder), TEXTS) == ids
+    assert ids[4] != ids_of(load_tokenizer(with_added_tokens(tmp_path, "modernbert")), TEXTS)[4]
+
+
 @pytest.mark.parametrize(
     ("file", "content"),
     [

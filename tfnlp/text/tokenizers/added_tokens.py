@@ -37,8 +37,8 @@ def add_tokens_of(folder, tokenizer):
 def read_added_tokens(folder):
     """Return (path of the file, `tokenizers.AddedToken`, id or None) of each added token.
 
-    As in `transformers`, of several entries for a token that of tokenizer.json counts, then that
-    of `added_tokens_decoder`, then that of the files of earlier versions.
+    As in `transformers`, of several entries for a token that of `added_tokens_decoder` counts,
+    then that of tokenizer.json, then that of the files of earlier versions.
 
     Raises:
         InputError: if a file is broken.
@@ -61,10 +61,10 @@ def _entries(folder):
     """Yield (file name, entry of a token, id or None), those that count first."""
     config, old = "tokenizer_config.json", "added_tokens.json"
     settings, content = read_settings(folder), _read(folder, "tokenizer.json")
-    for entry in _list(content.get("added_tokens")):
-        yield "tokenizer.json", entry, entry["id"]
     for i, entry in (settings.get("added_tokens_decoder") or {}).items():
         yield config, entry, i
+    for entry in _list(content.get("added_tokens")):
+        yield "tokenizer.json", entry, entry["id"]
     roles = settings | _read(folder, "special_tokens_map.json")
     special = next((roles[name] for name in WITHOUT_ROLE if roles.get(name)), [])
     special = [*special.values()] if isinstance(special, dict) else _list(special)

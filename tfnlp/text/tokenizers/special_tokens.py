@@ -16,15 +16,15 @@ class SpecialTokens:
         tokenizer_class: the class name in tokenizer_config.json.
         tokens: {role: token}, such as {"pad_token": "<pad>"}.
         single: the special-token template of a text, in the notation of `tokenizers`: `$A` for the
-            text, `:1` for segment 1.
+            text, `:1` for segment 1. Those without any are of plain texts, or the files have them.
         pair: the special-token template of a pair.
         mask_takes_space: whether the mask token absorbs the space before it.
     """
 
     tokenizer_class: str
     tokens: dict
-    single: str
-    pair: str
+    single: str = "$A:0"
+    pair: str = "$A:0 $B:1"
     mask_takes_space: bool = True
 
     def check_in(self, vocabulary):
@@ -66,9 +66,7 @@ _ROBERTA_TEMPLATES = ("<s>:0 $A:0 </s>:0", "<s>:0 $A:0 </s>:0 </s>:0 $B:0 </s>:0
 # Keys are the model_type of config.json.
 SPECIAL_TOKENS = {
     "bert": SpecialTokens("BertTokenizer", _bracketed(), *_BERT_TEMPLATES),
-    "gpt2": SpecialTokens(
-        "GPT2Tokenizer", _tokens(pad="<|endoftext|>", unk="<|endoftext|>"), "$A:0", "$A:0 $B:1"
-    ),
+    "gpt2": SpecialTokens("GPT2Tokenizer", _tokens(pad="<|endoftext|>", unk="<|endoftext|>")),
     "roberta": SpecialTokens(
         "RobertaTokenizer",
         _tokens(cls="<s>", pad="<pad>", sep="</s>", unk="<unk>", mask="<mask>"),
@@ -78,6 +76,12 @@ SPECIAL_TOKENS = {
     "deberta": SpecialTokens("DebertaTokenizer", _bracketed(), *_BERT_TEMPLATES),
     # Its class says nothing of the family.
     "modernbert": SpecialTokens("PreTrainedTokenizerFast", _bracketed(), *_BERT_TEMPLATES),
+    # Of mmBERT, whose body is a ModernBERT. Gemma's class would split texts by its own rules.
+    "gemma": SpecialTokens(
+        "PreTrainedTokenizerFast",
+        _tokens(pad="<pad>", eos="<eos>", bos="<bos>", unk="<unk>", mask="<mask>")
+        | _tokens(cls="<bos>", sep="<eos>"),
+    ),
     "albert": SpecialTokens("AlbertTokenizer", _bracketed("<unk>", "<pad>"), *_BERT_TEMPLATES),
     "xlnet": SpecialTokens(
         "XLNetTokenizer",

@@ -20,7 +20,7 @@ from tfnlp.text.reading.text_arguments import (
 )
 from tfnlp.text.tokenizers.added_tokens import add_tokens_of
 from tfnlp.text.tokenizers.tokenizer_files import read_settings, save_tokenizer
-from tfnlp.text.tokenizers.word_starts import WordStarts, bytes_of_name
+from tfnlp.text.tokenizers.word_starts import WordStarts, bytes_of_name, bytes_of_piece
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
 from tfnlp.utils.settings import check_at_least
@@ -151,12 +151,12 @@ class Tokenizer:
     def word_starts(self):
         """Return the `WordStarts` of the vocabulary, which finds word boundaries in ids."""
         tokens = [self._engine.id_to_token(i) or "" for i in range(self.vocabulary_size)]
-        model = self._engine.model
+        model, as_bytes = self._engine.model, bytes_of_piece
         if isinstance(model, models.WordPiece):
             tokens = [token[2:] if token.startswith("##") else f" {token}" for token in tokens]
-        elif isinstance(model, models.Unigram):
-            tokens = [token.replace("▁", " ") for token in tokens]
-        as_bytes = bytes_of_name if isinstance(model, models.BPE) else str.encode
+            as_bytes = str.encode
+        elif isinstance(model, models.BPE) and not model.byte_fallback:
+            as_bytes = bytes_of_name
         added = {self.token_id(t.content): f" {t.content}".encode() for t in self.added_tokens}
         return WordStarts(
             b"" if i in self._special_ids else added.get(i) or as_bytes(token)

@@ -5,6 +5,7 @@ import tokenizers
 
 from tfnlp.families import FAMILIES, MODEL_TYPES
 from tfnlp.text.tokenizers import wordpiece
+from tfnlp.text.tokenizers.byte_fallback_bpe import ByteFallbackBpeTokenizer
 from tfnlp.text.tokenizers.byte_level_bpe import (
     ByteLevelBpeTokenizer,
     train_byte_level_bpe,
@@ -48,7 +49,7 @@ CLASSES |= dict.fromkeys(wordpiece.CLASSES, "bert")
 # Classes that say nothing of the kind.
 GENERAL_CLASSES = {
     *("None", *BY_FILE, "AutoTokenizer", "BasicTokenizer"),
-    *("PegasusTokenizer", "OpenAIGPTTokenizer", "TransfoXLTokenizer"),
+    *("PegasusTokenizer", "OpenAIGPTTokenizer", "TransfoXLTokenizer", "GemmaTokenizer"),
 }
 # Texts that tokenizers of different kinds and settings read differently.
 PROBES = (
@@ -76,8 +77,9 @@ def load_tokenizer(folder):
             `name@revision`.
 
     Returns:
-        A `WordPieceTokenizer`, `SpellingTokenizer`, `ByteLevelBpeTokenizer` or
-        `UnigramTokenizer`; a `MarianTokenizer` for a pair of different SentencePiece models.
+        A `WordPieceTokenizer`, `SpellingTokenizer`, `ByteLevelBpeTokenizer`,
+        `ByteFallbackBpeTokenizer` or `UnigramTokenizer`; a `MarianTokenizer` for a pair of
+        different SentencePiece models.
 
     Raises:
         TypeError: if `folder` is neither a path nor a name.
@@ -154,6 +156,8 @@ def _family_of_engine(path, model_family):
             f"{path} holds a model of the kind {engine_kind(content)}, which tfnlp does not read; "
             f"give a tokenizer of the kind {', '.join(KINDS_OF_ENGINES)}."
         )
+    if content["model"].get("byte_fallback"):
+        return ByteFallbackBpeTokenizer.family
     pieces = content["model"]["vocab"]
     tokens = {piece if isinstance(piece, str) else piece[0] for piece in pieces}
     tokens |= {token["content"] for token in content.get("added_tokens") or []}
@@ -179,6 +183,8 @@ def _load(folder, family):
         return SpellingTokenizer.from_folder(folder)
     if family in KINDS["wordpiece"]:
         return WordPieceTokenizer.from_folder(folder)
+    if family == ByteFallbackBpeTokenizer.family:
+        return ByteFallbackBpeTokenizer.from_folder(folder)
     if family in KINDS["bpe"]:
         return ByteLevelBpeTokenizer.from_folder(folder, family)
     if family == "marian":

@@ -23,11 +23,7 @@ class UnframedTokenizer(Tokenizer):
     """
 
     def __init__(self, content):
-        content = content | {"post_processor": None, "truncation": None, "padding": None}
-        try:
-            engine = tokenizers.Tokenizer.from_str(json.dumps(content))
-        except Exception as e:  # the engine raises no narrower type
-            raise InputError(f"tokenizer.json cannot be read ({e}); get it anew.") from None
+        engine = engine_of(content | {"post_processor": None})
         super().__init__(engine, engine.id_to_token(0))
 
     @classmethod
@@ -44,3 +40,17 @@ class UnframedTokenizer(Tokenizer):
     def files(self):
         """Return {name: text} of the files beside tokenizer_config.json."""
         return {"tokenizer.json": self.to_json()}
+
+
+def engine_of(content):
+    """Return the engine of a tokenizer.json, a dict, which neither cuts nor pads.
+
+    Raises:
+        InputError: if `tokenizers` cannot read it.
+    """
+    try:
+        return tokenizers.Tokenizer.from_str(
+            json.dumps(content | {"truncation": None, "padding": None})
+        )
+    except Exception as e:  # the engine raises no narrower type
+        raise InputError(f"tokenizer.json cannot be read ({e}); get it anew.") from None

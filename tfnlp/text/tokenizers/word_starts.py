@@ -1,5 +1,7 @@
 """Detection of tokens that begin a word."""
 
+import re
+
 import numpy as np
 
 # Unicode white space in UTF-8 as integers, by the number of bytes.
@@ -64,3 +66,10 @@ def _white(text):
 def bytes_of_name(name):
     """Return the bytes of a byte-level BPE token, which is written as a letter for each byte."""
     return bytes(_BYTES[letter] for letter in name)
+
+
+def bytes_of_piece(piece):
+    """Return the bytes of a piece of SentencePiece; of one such as "<0x0A>" that byte."""
+    if re.fullmatch("<0x[0-9A-F]{2}>", piece):
+        return bytes.fromhex(piece[3:5])
+    return piece.replace("▁", " ").encode()
