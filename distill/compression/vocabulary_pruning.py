@@ -18,10 +18,7 @@ from tfnlp.text import (
 from tfnlp.text.tokenizers.tokenizer_loading import tokenizer_statistics
 from tfnlp.utils.errors import InputError
 
-KINDS = (
-    *(ByteLevelBpeTokenizer, ByteFallbackBpeTokenizer),
-    *(UnigramTokenizer, WordPieceTokenizer),
-)
+KINDS = (ByteFallbackBpeTokenizer, ByteLevelBpeTokenizer, UnigramTokenizer, WordPieceTokenizer)
 # Config fields that hold token ids.
 TOKEN_IDS = ("pad_token_id", "start_token_id", "end_token_id")
 
@@ -29,8 +26,8 @@ TOKEN_IDS = ("pad_token_id", "start_token_id", "end_token_id")
 def prune_vocabulary(model, tokenizer, texts=None, keep_tokens=None, scripts=()):
     """Drop the tokens that a corpus or some scripts do not need from a tokenizer and its model.
 
-    Special tokens, single characters (bytes, for BPE), the tokens of the corpus and
-    those of the scripts stay, in their order. Without `keep_tokens` all of them stay. The texts,
+    Special tokens, single characters (bytes, for BPE), the tokens of the corpus and those of the
+    scripts stay, in their order. Without `keep_tokens` all of them stay. The texts,
     and any text of these scripts alone, are then the same tokens as before, and the model's
     outputs on them do not change.
 
