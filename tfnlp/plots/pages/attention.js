@@ -118,7 +118,6 @@ function paint(cell, shade) {
   cell.style.color = inkOn(colour);
 }
 
-const percent = (x) => `${Math.round(100 * x)} %`;
 const signed = (x, digits = 0) => {
   const size = Math.abs(100 * x).toFixed(digits);
   return `${Number(size) === 0 ? "" : x > 0 ? "+" : "−"}${size}`;
@@ -252,7 +251,7 @@ function panel(entry, head) {
   const caption = element("figcaption", {}, element("strong", {}, name), ` — ${entry.sentences[head]} `);
   const shares = Object.entries(entry.shares);
   if (shares.length) {
-    const parts = shares.map(([term, x]) => `${term} ${percent(x[head])}`).join(", ");
+    const parts = shares.map(([term, x]) => `${term} ${Math.round(100 * x[head])} %`).join(", ");
     caption.append(element("br"), `Of the variance of the scores: ${parts}.`);
   }
   const table = entry.kept ? topTable(entry, m, head, name) : heatTable(entry, m, head, name);
@@ -264,7 +263,7 @@ function panel(entry, head) {
     namePlaces(canvas, entry, head);
     drawWhenSeen(canvas, () => drawMap(canvas, m));
     children.splice(2, 0, canvas);
-    const title = `gradient × input in this head, of the tokens that are looked at`;
+    const title = "gradient × input in this head, of the tokens that are looked at";
     children.push(element("p", { className: "soft" }, title), strip(m.columns, entry.saliency[head]));
   }
   return element("figure", { className: "panel" }, ...children);
@@ -421,10 +420,11 @@ function sayEntry(entry, head, i, j) {
   const tokens = currentText().tokens;
   const [from, to] = [tokens[entry.rows][i], tokens[entry.columns][j]].map(tokenText);
   const parts = Object.keys(entry.views).map((view) => {
-    const x = matrix(entry, tokens, view, head).at(i, j);
+    const m = matrix(entry, tokens, view, head);
+    const x = m.at(i, j);
     if (x === null) return null;
     if (x === undefined) return view === "weights" ? "not among the largest" : "";
-    return view === "weights" ? percent(x) : `${view === "scores" ? "score" : view} ${x.toFixed(2)}`;
+    return view === "weights" ? `${m.text(x)} %` : `${view === "scores" ? "score" : view} ${x.toFixed(2)}`;
   });
   const numbers = parts.includes(null) ? "hidden" : parts.filter(Boolean).join(", ");
   say(`${entryName(entry)}, head ${head + 1}: “${from}” looks at “${to}”: ${numbers}`);
