@@ -39,6 +39,11 @@ def test_links_lead_somewhere(page):
             assert not anchor or anchor in anchors(path), link
 
 
+def test_no_page_has_the_name_of_one_that_sphinx_writes():
+    """Such a page is lost in the site, and links to it lead to the search."""
+    assert not {"search", "genindex"} & {path.stem for path in (ROOT / "docs").glob("*.md")}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_commands_and_files_exist(page):
     text = (ROOT / page).read_text("utf-8")

@@ -2,7 +2,7 @@
 
 A folder has `index.usearch`, a graph of the vectors (Malkov & Yashunin 2018, 'HNSW') that usearch
 reads in many languages; `texts.jsonl`, the text of each number; `index.json`, what is in it; and
-of bits `vectors.i8`. docs/search.md has the format. Needs neither TensorFlow nor Keras.
+of bits `vectors.i8`. docs/similar_texts.md has the format. Needs neither TensorFlow nor Keras.
 """
 
 import dataclasses

@@ -52,13 +52,26 @@ def test_long_rows_keep_their_top_entries():
     index = decoded(entry["index"], "<u2").reshape(shape)
     kept = np.take_along_axis(layer.weights, index.astype(int), -1)
     np.testing.assert_array_equal(kept, -np.sort(-layer.weights, -1)[..., :KEPT])
-    assert np.abs(view_of(entry, "weights", shape) - kept).max() <= 0.5 / 255 + 1e-6
+    # The roots of weights, so that a 500th is more than nothing.
+    assert np.abs(view_of(entry, "weights", shape) - kept**0.5).max() <= 0.5 / 255 + 1e-6
     # The mean of the others, without which a flat row would look like its largest entries alone.
     rest = decoded(entry["views"]["weights"]["rest"]).reshape(shape[:2]) / 255
     others = (layer.weights.sum(-1) - kept.sum(-1)) / (LONG + 1 - KEPT)
-    np.testing.assert_allclose(rest, others, atol=0.5 / 255 + 1e-6)
+    np.testing.assert_allclose(rest, others**0.5, atol=0.5 / 255 + 1e-6)
     whole = len(layer_of(2, LONG).weights.ravel())
     assert len(entry["views"]["weights"]["data"]) < whole / 4
+
+
+def test_a_flat_row_of_a_long_text_has_the_same_shade_everywhere():
+    """Beside a row that looks at one token, of whose scale a 500th is nothing."""
+    layer = layer_of(1, 500)
+    weights = np.random.default_rng(0).uniform(0.99, 1.01, layer.weights.shape) / 500
+    weights[0, 0] = np.eye(500)[7]
+    (entry,) = pack_text(text_of([dataclasses.replace(layer, weights=weights)]))[0]["entries"]
+    view = entry["views"]["weights"]
+    kept = decoded(view["data"]).reshape(500, KEPT)[1:]
+    rest = decoded(view["rest"])[1:, None]
+    assert np.abs(kept.astype(int) - rest).max() <= 1 and rest.min() > 0
 
 
 def test_what_may_not_be_seen_has_no_part_in_the_rest():
@@ -120,13 +133,13 @@ def test_texts_cannot_leave_their_places():
 
 
 def test_a_page_tells_its_size_and_has_a_picture_without_scripts(tmp_path):
-    answered = dataclasses.replace(text_of([layer_of(2, 6)]), answer="good 94.0 %")
+    answered = dataclasses.replace(text_of([layer_of(2, 6)]), answer="good (94.0 %)")
     page = attention_page([answered] * 2)
     page.save(tmp_path / "a.html")
     size = (tmp_path / "a.html").stat().st_size / 1e6
     assert f"holds all of it, {size:.1f} MB" in page.html
     assert page.svg in page.html.partition("<noscript>")[2].partition("</noscript>")[0]
     assert page.svg.count("<path") >= 2 and "<title>Mean attention" in page.svg
-    assert all(line.startswith("The model's answer: good 94.0 %. ") for line in page.summary)
+    assert all(line.startswith("The model's answer: good (94.0 %). ") for line in page.summary)
     # In text, and in the data.
     assert page.html.count("Of 2 heads, 1 looks mostly at the previous token") == 2 + 2

@@ -128,9 +128,10 @@ def test_a_screen_reader_is_told_all(page):
 
 
 def test_a_long_text_does_not_widen_the_page(tmp_path):
-    """Nor the list of texts; tokens of a long table stay in sight."""
-    long = text_of([layer_of(3, 70, name="layer 1")], texts=("a long text " * 60, "w" * 500))
-    attention_page([long, long]).save(tmp_path / "attention.html")
+    """Nor the list of texts; tokens of a table stay in sight, and hide no cell that keys reach."""
+    texts = ("a long text " * 60, "w" * 500)
+    shown = [text_of([layer_of(3, length)], texts=texts) for length in (70, 40)]
+    attention_page(shown).save(tmp_path / "attention.html")
     with browser(tmp_path / "profile") as page:
         page.open(tmp_path / "attention.html")
         for width in (390, 1280):
@@ -138,11 +139,27 @@ def test_a_long_text_does_not_widen_the_page(tmp_path):
             page("Emulation.setDeviceMetricsOverride", **size)
             assert page.js("document.documentElement.scrollWidth") <= width
             assert page.js("document.getElementById('text').offsetWidth") <= 640
-        page.js("document.querySelector('.long').scrollTop = 900")
-        place = "document.querySelector('.long thead th').getBoundingClientRect().top"
-        frame = "document.querySelector('.long').getBoundingClientRect().top"
+        heights = page.js("[...document.querySelectorAll('header p')].map((e) => e.offsetHeight)")
+        assert max(heights) < 200  # the whole text would take more
+        seen = (
+            "(() => { const e = document.activeElement, b = e.getBoundingClientRect();"
+            "return [2, b.width - 2].every((x) => [2, b.height - 2].every((y) =>"
+            "document.elementFromPoint(b.x + x, b.y + y) === e)); })()"
+        )
+        for text in (1, 0):
+            page.js(f"choose({{ text: {text} }})")
+            page.js("document.querySelector('table.heat td').focus()")
+            for keys in (["ArrowDown"] * 36, ["End"], ["ArrowUp"] * 36, ["Home"]):
+                page.key(*keys)
+                assert page.js(seen), (text, keys[-1])
+        page.js("document.querySelector('.frame').scrollTop = 900")
+        place = "document.querySelector('.frame thead th').getBoundingClientRect().top"
+        frame = "document.querySelector('.frame').getBoundingClientRect().top"
         assert page.js(place) == pytest.approx(page.js(frame), abs=2)
-        page.js("document.querySelector('.long td[data-rest]').focus()")
+        names = [name for role, name in page.accessible() if role == "grid"]
+        assert names[0].startswith("layer 1, head 1, after the softmax: the 10 largest")
+        assert page.js("document.querySelectorAll('#panels .strip li').length") == 70
+        page.js("document.querySelector('.frame td[data-rest]').focus()")
         assert "each other token on average" in readout(page)
         assert page.js("svgText()").count("<rect") == 1 + 70 * 11  # the rest of a row, and 10
         page.point("canvas.whole")

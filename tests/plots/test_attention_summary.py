@@ -28,17 +28,17 @@ def sentence(weights, names=NAMES, visible=True, rows="tokens"):
 @pytest.mark.parametrize(
     ("weights", "pattern", "words"),
     [
-        (np.eye(LENGTH, k=-1) + BACK, "the previous token", "88%"),
-        (np.eye(LENGTH), "itself", "100%"),
-        (np.eye(LENGTH, k=1), "the next token", "88%"),
-        (np.tile(np.eye(LENGTH)[0], (LENGTH, 1)), "the first token", "100%"),
-        (np.tile(np.eye(LENGTH)[-1], (LENGTH, 1)), "the last token", "100%"),
+        (np.eye(LENGTH, k=-1) + BACK, "the previous token", "(88 %)"),
+        (np.eye(LENGTH), "itself", "(100 %)"),
+        (np.eye(LENGTH, k=1), "the next token", "(88 %)"),
+        (np.tile(np.eye(LENGTH)[0], (LENGTH, 1)), "the first token", "(100 %)"),
+        (np.tile(np.eye(LENGTH)[-1], (LENGTH, 1)), "the last token", "(100 %)"),
         (np.full((LENGTH, LENGTH), 1 / LENGTH), "all tokens evenly", "almost evenly"),
-        (np.tile(np.eye(LENGTH)[3], (LENGTH, 1)), "one token", "at “d” (100%)"),
-        (sum(np.eye(LENGTH, k=k) for k in (-1, 0, 1)) / 3, "its neighbours", "(92%)"),
-        (np.tile([0.2, 0, 0.35, 0, 0, 0.45, 0, 0], (LENGTH, 1)), "one token", "“f” (45%)"),
+        (np.tile(np.eye(LENGTH)[3], (LENGTH, 1)), "one token", "at “d” (100 %)"),
+        (sum(np.eye(LENGTH, k=k) for k in (-1, 0, 1)) / 3, "its neighbours", "(92 %)"),
+        (np.tile([0.2, 0, 0.35, 0, 0, 0.45, 0, 0], (LENGTH, 1)), "one token", "“f” (45 %)"),
         (np.tile([0.3, 0, 0.35, 0, 0, 0.35, 0, 0], (LENGTH, 1)), "no single pattern", "“c”"),
-        (np.tile([0.38, 0, 0.3, 0, 0, 0.32, 0, 0], (LENGTH, 1)), "no single pattern", "(38%)"),
+        (np.tile([0.38, 0, 0.3, 0, 0, 0.32, 0, 0], (LENGTH, 1)), "no single pattern", "(38 %)"),
     ],
 )
 def test_patterns_of_one_text(weights, pattern, words):
@@ -55,7 +55,7 @@ def test_a_second_pattern_the_same_token_and_what_must_not_be_seen():
     back = np.eye(3, k=-1) + np.diag([1, 0, 0])
     causal = np.tri(3, dtype=bool)
     said = sentence(back, ["a", "b", "c"], causal)[1]
-    assert said == "It looks mostly at the previous token (100%)."
+    assert said == "It looks mostly at the previous token (100 %)."
     assert sentence(np.ones((1, 1)), ["a"])[0] == "nothing to choose"
 
 

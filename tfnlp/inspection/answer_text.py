@@ -12,25 +12,26 @@ SHOWN_LABELS, SHOWN_TOKENS = 3, 10
 
 
 def answer_text(model, outputs, labels, tokens):
-    """Return a model's answer to one text with its probabilities; "" for heads without labels.
+    """Return a model's answer to one text with its probabilities; "" for heads without answers.
 
     Args:
         model: with any head.
-        outputs: of the text alone; the head's `logits` (1, ..., C).
+        outputs: of the text alone; the head's `logits` (1, ..., C), or the two of an answerer.
         labels: names of the C classes; their numbers if None.
         tokens: of the text, a list of strings.
     """
     kind = kind_of(model) if model.head in TASK_HEADS else None
-    if kind is None or not (kind.labelled or kind.link == "identity"):
+    if kind is None or not (kind.labelled or kind.link in ("identity", "positions")):
         return ""
-    logits = np.asarray(outputs["logits"][0], "float32")
-    answers = np.asarray(LINKS[kind.link].probability(logits))
+    logits = (np.asarray(outputs[name][0], "float32") for name in kind.reads)
+    first, *last = (np.asarray(LINKS[kind.link].probability(x)) for x in logits)
+    if last:
+        names = [f"“{token}”" for token in tokens]
+        return f"from {_ranked(first, names, 1)} to {_ranked(*last, names, 1)}"
     if kind.link == "identity":
-        return f"{answers.item():.2f}"
-    names = labels or [f"label {number}" for number in range(answers.shape[-1])]
-    if kind.by_token:
-        return _tags(answers, names, tokens)
-    return _ranked(answers, names, SHOWN_LABELS)
+        return f"{first.item():.2f}"
+    names = labels or [f"label {number}" for number in range(first.shape[-1])]
+    return _tags(first, names, tokens) if kind.by_token else _ranked(first, names, SHOWN_LABELS)
 
 
 def _tags(answers, names, tokens):
@@ -46,4 +47,4 @@ def _tags(answers, names, tokens):
 
 def _ranked(answers, names, count):
     order = np.argsort(-answers, kind="stable")[:count]
-    return ", ".join(f"{names[i]} {answers[i]:.1%}".replace("%", " %") for i in order)
+    return ", ".join(f"{names[i]} ({100 * answers[i]:.1f} %)" for i in order)

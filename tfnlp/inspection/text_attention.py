@@ -93,7 +93,7 @@ class TextAttention:
         saliency: {name of tokens: (L,)}, gradient times input by the vectors of the tokens.
         prediction: what the gradient is of, in words.
         positions: `PositionTable`s.
-        answer: the model's, with its probabilities, in words; "" of a head without labels.
+        answer: the model's, with its probabilities, in words; "" of a head without answers.
     """
 
     model: str
@@ -230,9 +230,10 @@ def _prediction(outputs):
     """Return a number that sums up the outputs, and the words for it."""
     names = [name for name in outputs if name.endswith("logits")]
     if names:
-        highest = [tf.reduce_sum(tf.reduce_max(outputs[name], axis=-1)) for name in names]
+        highest = tf.concat([tf.reshape(tf.reduce_max(outputs[n], -1), [-1]) for n in names], 0)
         shown = " and ".join(name.replace("_", " ") for name in names)
-        return tf.add_n(highest), f"the highest of the {shown}, summed over the predictions"
+        summed = ", summed over the predictions" if len(highest) > 1 else ""
+        return tf.reduce_sum(highest), f"the highest of the {shown}{summed}"
     states = outputs["sequence_output"]
     return tf.reduce_sum(states * states) / 2, "half the squared norm of the last states"
 

@@ -15,6 +15,8 @@ from tfnlp.utils.files import write_text
 # Steps of darkness in the picture without scripts.
 STEPS = 8
 SIDE, SMALLEST = 150, 3  # pixels of a map there, and the fewest of an entry
+# Characters of a text above the page, where its sentence is.
+QUOTED = 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,6 +137,7 @@ def _summary(attention, sentence):
 
 def _quoted(text):
     lang = ' lang="ko"' if HANGUL.search(text) else ""
+    text = text if len(text) <= QUOTED else f"{text[:QUOTED]}…"
     return f"<q{lang}>{html.escape(text)}</q>"
 
 

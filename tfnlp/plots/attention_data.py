@@ -91,18 +91,26 @@ def _pack_layer(layer, prefix, tokens):
 
 
 def _pack_view(values, visible, kept, is_share):
-    """Return the range of each head and the numbers between as 8 bits."""
+    """Return the range of each head and the numbers between as 8 bits.
+
+    Of shares in long rows these are the roots: each of hundreds has less than a 256th, and steps
+    of that size would show a pattern in a head that is nearly flat.
+    """
     low, high = np.zeros(len(values)), np.ones(len(values))
     if not is_share:
         low = np.where(visible, values, np.inf).min((1, 2))
         high = np.where(visible, values, -np.inf).max((1, 2))
         low, high = (np.where(np.isfinite(x), x, 0) for x in (low, high))
-    span = low[:, None, None], high[:, None, None]
-    packed = {"low": np.round(low, 5).tolist(), "high": np.round(high, 5).tolist()}
+
+    def packed(x):
+        x = np.sqrt(x) if is_share and kept is not None else x
+        return _base64(quantize(x, low[:, None, None], high[:, None, None]))
+
+    view = {"low": np.round(low, 5).tolist(), "high": np.round(high, 5).tolist()}
     if kept is not None:
-        packed["rest"] = _base64(quantize(_mean_of_rest(values, visible, kept), *span))
+        view["rest"] = packed(_mean_of_rest(values, visible, kept))
         values = np.take_along_axis(values, kept, -1)
-    return packed | {"data": _base64(quantize(values, *span))}
+    return view | {"data": packed(values)}
 
 
 def _mean_of_rest(values, visible, kept):

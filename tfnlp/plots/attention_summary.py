@@ -35,12 +35,17 @@ def head_sentence(layer, head, tokens):
     named = sorted(shares.items(), key=lambda item: -item[1])
     (first, share), *rest = named
     if share >= MOSTLY:
-        also = [f" and {name} ({x:.0%})" for name, x in rest[:1] if x >= ALSO and share < 0.75]
-        return first, f"It looks mostly at {first} ({share:.0%}){''.join(also)}."
+        also = [
+            f" and {name} ({100 * x:.0f} %)" for name, x in rest[:1] if x >= ALSO and share < 0.75
+        ]
+        return first, f"It looks mostly at {first} ({100 * share:.0f} %){''.join(also)}."
     if layer.rows == layer.columns:
         near = sum(shares[name] for name in ("the previous token", "itself", "the next token"))
         if near >= 0.6:
-            return "its neighbours", f"It looks at itself and the tokens beside it ({near:.0%})."
+            return (
+                "its neighbours",
+                f"It looks at itself and the tokens beside it ({100 * near:.0f} %).",
+            )
     elif _order(weights, rows) >= IN_ORDER:
         return "the source in its order", "It follows the source in its order, a diagonal."
     if _evenness(weights, visible, rows) >= EVEN:
@@ -48,10 +53,10 @@ def head_sentence(layer, head, tokens):
     means = weights[rows].mean(0)
     token = int(means.argmax())
     if means[token] >= MOSTLY:
-        return "one token", f"It looks mostly at “{columns[token]}” ({means[token]:.0%})."
+        return "one token", f"It looks mostly at “{columns[token]}” ({100 * means[token]:.0f} %)."
     edge = share == means[token]  # the first or the last token itself
-    also = "" if edge else f" and to “{columns[token]}” ({means[token]:.0%})"
-    words = f"It has no single pattern; most goes to {first} ({share:.0%}){also}."
+    also = "" if edge else f" and to “{columns[token]}” ({100 * means[token]:.0f} %)"
+    words = f"It has no single pattern; most goes to {first} ({100 * share:.0f} %){also}."
     return "no single pattern", words
 
 

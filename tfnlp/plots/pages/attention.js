@@ -32,7 +32,11 @@ function matrix(entry, tokens, viewName, head) {
     const bit = (shared ? 0 : head * size) + i * columns.length + j;
     return ((hidden[bit >> 3] >> (7 - (bit & 7))) & 1) === 1;
   };
-  const scaled = (place) => low + (values[place] / 255) * (high - low);
+  const isShare = viewName === "weights";
+  // Of shares in long rows the roots are kept.
+  const roots = isShare && entry.kept;
+  const number = (byte) => (roots ? (byte / 255) ** 2 : low + (byte / 255) * (high - low));
+  const scaled = (place) => number(values[place]);
   const top = (i) => {
     const index = bytes(entry, "index");
     const start = (head * rows.length + i) * entry.kept;
@@ -47,11 +51,10 @@ function matrix(entry, tokens, viewName, head) {
     return top(i).find(([column]) => column === j)?.[1];
   };
   // What each of the others has on average, in a row that keeps its largest entries alone.
-  const rest = (i) => low + (bytes(view, "rest")[head * rows.length + i] / 255) * (high - low);
-  const isShare = viewName === "weights";
+  const rest = (i) => number(bytes(view, "rest")[head * rows.length + i]);
   const reach = Math.max(Math.abs(low), Math.abs(high)) || 1;
   const shade = (x) => (isShare ? Math.sqrt(x) : x / reach);
-  const text = (x) => (isShare ? String(Math.round(100 * x)) : x.toFixed(1));
+  const text = (x) => (isShare ? (100 * x).toFixed(entry.kept ? 1 : 0) : x.toFixed(1));
   return { rows, columns, at, top, rest, shade, text, isShare, low, high, isHidden };
 }
 
@@ -115,8 +118,10 @@ function paint(cell, shade) {
   cell.style.color = inkOn(colour);
 }
 
-const percent = (x) => `${Math.round(100 * x)} %`;
-const signed = (x) => `${x > 0 ? "+" : x < 0 ? "−" : ""}${Math.abs(100 * x).toFixed(0)}`;
+const signed = (x, digits = 0) => {
+  const size = Math.abs(100 * x).toFixed(digits);
+  return `${Number(size) === 0 ? "" : x > 0 ? "+" : "−"}${size}`;
+};
 const entryName = (entry) => `${entry.name} ${entry.stream && `${entry.stream} stream`}`.trim();
 const currentText = () => data.texts[chosen.text];
 const currentEntries = () =>
@@ -246,12 +251,11 @@ function panel(entry, head) {
   const caption = element("figcaption", {}, element("strong", {}, name), ` — ${entry.sentences[head]} `);
   const shares = Object.entries(entry.shares);
   if (shares.length) {
-    const parts = shares.map(([term, x]) => `${term} ${percent(x[head])}`).join(", ");
+    const parts = shares.map(([term, x]) => `${term} ${Math.round(100 * x[head])} %`).join(", ");
     caption.append(element("br"), `Of the variance of the scores: ${parts}.`);
   }
-  const table = entry.kept ? topTable(entry, m, head) : heatTable(entry, m, head, name);
-  const place = element("div", { className: entry.kept ? "wide long" : "wide" }, table);
-  const children = [caption, legend(m), place];
+  const table = entry.kept ? topTable(entry, m, head, name) : heatTable(entry, m, head, name);
+  const children = [caption, legend(m), element("div", { className: "frame" }, table)];
   if (entry.kept) {
     const canvas = element("canvas", { className: "whole" });
     canvas.setAttribute("role", "img");
@@ -259,6 +263,8 @@ function panel(entry, head) {
     namePlaces(canvas, entry, head);
     drawWhenSeen(canvas, () => drawMap(canvas, m));
     children.splice(2, 0, canvas);
+    const title = "gradient × input in this head, of the tokens that are looked at";
+    children.push(element("p", { className: "soft" }, title), strip(m.columns, entry.saliency[head]));
   }
   return element("figure", { className: "panel" }, ...children);
 }
@@ -330,7 +336,7 @@ function heatCell(m, i, j) {
   return cell;
 }
 
-function topTable(entry, m, head) {
+function topTable(entry, m, head, name) {
   const top = element("tr", {}, element("th", { scope: "col" }, "token"));
   for (let n = 1; n <= entry.kept; n++) top.append(element("th", { scope: "col" }, `${n}.`));
   top.append(element("th", { scope: "col" }, "each other"));
@@ -348,7 +354,7 @@ function topTable(entry, m, head) {
       line.append(cell);
     }
     const rest = m.rest(i);
-    const others = element("td", { tabIndex: -1 }, m.isShare ? (100 * rest).toFixed(1) : m.text(rest));
+    const others = element("td", { tabIndex: -1 }, m.text(rest));
     others.dataset.rest = others.textContent;
     paint(others, m.shade(rest));
     line.append(others);
@@ -356,7 +362,8 @@ function topTable(entry, m, head) {
   });
   const table = element("table", { className: "heat" }, element("thead", {}, top), body);
   table.setAttribute("role", "grid");
-  table.setAttribute("aria-label", `The ${entry.kept} largest entries of each row`);
+  const label = `${name}, ${viewName(chosen.view)}: the ${entry.kept} largest entries of each row`;
+  table.setAttribute("aria-label", `${label}. ${entry.sentences[head]}`);
   answer(table, entry, head);
   return table;
 }
@@ -378,35 +385,25 @@ function pointAt(table, cell, entry, head) {
 
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
-// Arrow keys move by a cell, Home and End to the ends of the row.
+// Arrow keys move by a cell, or by a button in it, Home and End to the ends of the row.
 function moveInTable(event) {
   const cell = event.target.closest("td");
-  const rows = [...event.currentTarget.rows];
   if (!cell || !(event.key in MOVES || event.key === "Home" || event.key === "End")) return;
+  event.preventDefault();
   const [down, right] = MOVES[event.key] ?? [0, 0];
-  const cells = [...(rows[cell.parentElement.rowIndex + down]?.cells ?? [])];
+  const table = cell.closest("table");
+  const cells = table.rows[cell.parentElement.rowIndex + down]?.cells ?? [];
   const ends = { Home: 1, End: cells.length - 1 };
   const target = cells[ends[event.key] ?? cell.cellIndex + right];
-  event.preventDefault();
   if (target?.tagName !== "TD") return;
-  cell.tabIndex = -1;
-  target.tabIndex = 0;
-  target.focus();
-}
-
-function moveInOverview(event) {
-  const button = event.target.closest("button");
-  if (!button || !(event.key in MOVES || event.key === "Home" || event.key === "End")) return;
-  event.preventDefault();
-  const [down, right] = MOVES[event.key] ?? [0, 0];
-  const cell = button.parentElement;
-  const line = byId("overview").querySelector("table").rows[cell.parentElement.rowIndex + down];
-  const ends = { Home: 1, End: line ? line.cells.length - 1 : 0 };
-  const target = line?.cells[ends[event.key] ?? cell.cellIndex + right]?.querySelector("button");
-  if (!target) return;
-  button.tabIndex = -1;
-  target.tabIndex = 0;
-  target.focus();
+  const [before, now] = [cell, target].map((each) => each.querySelector("button") ?? each);
+  before.tabIndex = -1;
+  now.tabIndex = 0;
+  now.focus({ preventScroll: true });
+  // Not below the headers that stay in sight, nor partly out of it.
+  const [above, beside] = [table.tHead.offsetHeight, target.parentElement.cells[0].offsetWidth];
+  table.parentElement.style.scrollPadding = `${above}px 0 0 ${beside}px`;
+  now.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
 // ---- The line of words. ----
@@ -423,10 +420,11 @@ function sayEntry(entry, head, i, j) {
   const tokens = currentText().tokens;
   const [from, to] = [tokens[entry.rows][i], tokens[entry.columns][j]].map(tokenText);
   const parts = Object.keys(entry.views).map((view) => {
-    const x = matrix(entry, tokens, view, head).at(i, j);
+    const m = matrix(entry, tokens, view, head);
+    const x = m.at(i, j);
     if (x === null) return null;
     if (x === undefined) return view === "weights" ? "not among the largest" : "";
-    return view === "weights" ? percent(x) : `${view === "scores" ? "score" : view} ${x.toFixed(2)}`;
+    return view === "weights" ? `${m.text(x)} %` : `${view === "scores" ? "score" : view} ${x.toFixed(2)}`;
   });
   const numbers = parts.includes(null) ? "hidden" : parts.filter(Boolean).join(", ");
   say(`${entryName(entry)}, head ${head + 1}: “${from}” looks at “${to}”: ${numbers}`);
@@ -437,19 +435,25 @@ function sayEntry(entry, head, i, j) {
 function drawWords() {
   const text = currentText();
   const lists = Object.entries(text.saliency).map(([name, values]) => {
-    const largest = Math.max(...values.map(Math.abs)) || 1;
-    const items = values.map((x, i) => {
-      const token = text.tokens[name][i];
-      const item = element("li", {}, tokenText(token), element("small", {}, `${signed(x)} %`));
-      if (HANGUL.test(token)) item.lang = "ko";
-      paint(item, x / largest);
-      return item;
-    });
     const title = `${name}: gradient × input of ${text.prediction}`;
-    return [element("p", { className: "soft" }, title), element("ol", { className: "strip" }, ...items)];
+    return [element("p", { className: "soft" }, title), strip(text.tokens[name], values)];
   });
   const said = text.answer ? [element("p", {}, `The model's answer: ${text.answer}.`)] : [];
   byId("words").replaceChildren(...said, ...lists.flat());
+}
+
+// A list of tokens, each with its share.
+function strip(tokens, values) {
+  const largest = Math.max(...values.map(Math.abs)) || 1;
+  const digits = largest < 0.1 ? 1 : 0;
+  const items = values.map((x, i) => {
+    const share = element("small", {}, `${signed(x, digits)} %`);
+    const item = element("li", {}, tokenText(tokens[i]), share);
+    if (HANGUL.test(tokens[i])) item.lang = "ko";
+    paint(item, x / largest);
+    return item;
+  });
+  return element("ol", { className: "strip" }, ...items);
 }
 
 // ---- Position encodings. ----
@@ -487,7 +491,7 @@ function fillSimilarity(details, table) {
   const grid = heatTable(entry, m, 0, table.name);
   grid.setAttribute("aria-label", `${table.name}: cosine of each two rows`);
   grid.tFoot.remove();
-  details.append(element("div", { className: "wide" }, grid));
+  details.append(element("div", { className: "frame" }, grid));
 }
 
 function drawEncoding(canvas, table) {
@@ -651,7 +655,7 @@ function start() {
   byId("layer").addEventListener("change", (event) => choose({ row: Number(event.target.value) }));
   byId("head").addEventListener("change", (event) => choose({ head: Number(event.target.value) }));
   byId("view").addEventListener("change", (event) => choose({ view: event.target.value }));
-  byId("overview").addEventListener("keydown", moveInOverview);
+  byId("overview").addEventListener("keydown", moveInTable);
   byId("svg").addEventListener("click", () => {
     save(new Blob([svgText()], { type: "image/svg+xml" }), "svg");
   });
