@@ -20,7 +20,7 @@ MANY = Examples([str(i) for i in range(14)], labels=[0, *range(13)])
     [
         (Classification(["no", "yes"]), PAIRS, "3 examples (no 2, yes 1)"),
         (Classification(NAMES), MANY, "(l00 2, l01 1"),
-        (Classification(NAMES), MANY, "l09 1, and 3 labels more)"),
+        (Classification(NAMES), MANY, "l09 1, and 3 further labels)"),
         (
             MultiLabelClassification(["p", "q"]),
             Examples(["a", "b"], labels=[(0, 1), (0,)]),

@@ -89,7 +89,8 @@ def _label_text(counts):
         return f" ({min(counts):g} to {max(counts):g})"
     ranked = sorted(counts.items(), key=lambda each: -each[1])
     shown = [f"{label} {count:,}" for label, count in ranked[:SHOWN_LABELS]]
-    shown += [f"and {len(ranked) - len(shown)} labels more"] * (len(ranked) > SHOWN_LABELS)
+    if rest := ranked[SHOWN_LABELS:]:
+        shown.append(f"and {counted(len(rest), 'further label')}")
     return f" ({', '.join(shown)})"
 
 

@@ -106,7 +106,7 @@ CASES = {
         "--input={d}/other.tsv --pair_column=b": "--pair_column=b: {d}/" + HAS.format("b"),
         "--input={d}/other.tsv --score_column=b": "--label_column=b: {d}/" + HAS.format("b"),
         "--text=a --output=said.csv": "/run has no effect beside --output=said.csv, the table",
-        "--text=a --output_dir={d}": "{d}/broken.json is not written here; give another folder",
+        "--text=a --output_dir={d}": "--output_dir={d} has broken.json",
         "--text=a --output_dir=/proc/none/run": "/proc takes no files",
         "--text=a --output_dir=hf://a/b": "--output_dir=hf://a/b is an address",
         "--input=gs://b/a.tsv": "--input=gs://b/a.tsv is an address",
