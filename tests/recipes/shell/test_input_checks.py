@@ -45,6 +45,9 @@ CASES = {
         "fine.tsv --class_weights=bad=2 --focal_gamma=1": "",
         "fine.tsv --labels=good,bad": "",
     },
+    "finetune_embedder": {
+        "fine.tsv --text_columns=sentence,label --label_column=label": "with --loss=ranking",
+    },
     "finetune_regression": {"scores.tsv": "line 3: score 'much' is not a number; write"},
     "finetune_chooser": {
         "choices.tsv": "choices.tsv, line 2: ",
