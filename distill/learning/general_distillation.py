@@ -24,6 +24,7 @@ from tfnlp.training.run.fingerprints import content_fingerprint
 from tfnlp.training.run.run_report import write_report
 from tfnlp.training.step.optimizer import compile_model
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.formatting import counted
 
 # Methods that learn the teacher's predictions for masked tokens.
 PREDICTING = ("logits", "distilbert")
@@ -136,8 +137,9 @@ class GeneralDistillation(Experiment):
         for model in (self.teacher.model, self.model):
             check_lengths(batches, model)
         unknown = unknown_share(self.tokenizer, encodings)
-        counts = len(encodings), len(encodings.token_ids), 100 * unknown, len(batches)
-        logging.info("%d texts of %d tokens, %.1f %% of them unknown, in %d batches.", *counts)
+        counts = len(encodings), len(encodings.token_ids), 100 * unknown
+        number = counted(len(batches), "batch", "batches")
+        logging.info("%d texts of %d tokens, %.1f %% of them unknown, in %s.", *counts, number)
         warn_of_unknown(unknown)
         if self.teacher.cache_dir is not None:
             batches.targets = self.teacher.outputs(batches, self.terms)

@@ -5,6 +5,7 @@ import pytest
 from tfnlp.tasks import Classification, MultiLabelClassification, Regression, Tagging
 from tfnlp.tasks.data_summary import doubtful_labels, summarise
 from tfnlp.tasks.multiple_choice import Choices, MultipleChoice
+from tfnlp.tasks.parallel_texts import ParallelTexts
 from tfnlp.tasks.regression import ScoredExamples
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text.reading.readers import Examples
@@ -40,6 +41,8 @@ def test_examples_in_common_are_those_of_the_same_texts():
     line, (doubt,) = summarise(Classification(["no", "yes"]), splits)
     assert "dev: 3 examples (yes 2, no 1), 2 of them in train; test: 1 example (no 1)" in line
     assert doubt.startswith("2 of the 3 examples of `dev`")
+    pairs = ParallelTexts(["a"], ["b"])
+    assert "1 of them in train" in summarise(None, {"train": pairs, "dev": pairs})[0]
 
 
 def test_labels_that_are_probably_slips_are_told():
