@@ -79,8 +79,8 @@ def check_output_dir():
     for path in sorted(pathlib.Path(FLAGS.output_dir).glob("[!.]*")):
         if not any(path.match(pattern) for pattern in WRITTEN):
             raise InputError(
-                f"output_dir={FLAGS.output_dir} has {path.name}, which is of no predictions; give "
-                "another folder."
+                f"output_dir={FLAGS.output_dir} has {path.name}, which is no file of predictions; "
+                "give another folder."
             )
 
 
