@@ -35,6 +35,7 @@ ELSEWHERE = {
 }
 _titles = {}
 _hidden = set()
+aliases = set()  # second names of flags
 
 
 @contextlib.contextmanager
@@ -66,6 +67,7 @@ def hide(*names):
 def define_alias(name, flag):
     """Define a second name of a flag, which other recipes give to what it is."""
     flags.DEFINE_alias(name, flag, module_name="absl.app")  # not among the recipe's own
+    aliases.add(name)
 
 
 def recipe_flags():
