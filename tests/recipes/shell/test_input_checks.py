@@ -16,6 +16,7 @@ FILES = {
     "choices.tsv": "prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t2\n",
     "tags.conll": "the\tO\nfilm\tnoun\n\n",
     "broken.json": '{"data": [}',
+    ".text.tsv.1a2b3c4d": "",  # as a kill while a file is written leaves it
     "vectors.bin": f"2 3\nfilm {12 * ' '}\npoor {12 * ' '}\n",  # 4 bytes a number
 }
 HAS = "other.tsv has no column {!r}; its header (line 1) has sentence1, label."
