@@ -10,11 +10,12 @@ import sys
 
 def obstacle():
     """Return what keeps every recipe from running, a sentence; None where nothing does."""
-    if importlib.util.find_spec("absl") is None:
-        return (
-            "this environment runs files alone, from Python (distill.runtime); for the commands "
-            "`pip install .` in the clone of tfnlp."
-        )
+    for name in ("absl", "tensorflow"):
+        if importlib.util.find_spec(name) is None:
+            return (
+                f"{name} is not installed, which the commands need: `pip install .` in the clone "
+                "of tfnlp. Without it files run from Python alone (distill.runtime)."
+            )
     for name in ("tfnlp", "distill"):
         spec = importlib.util.find_spec(name)
         places = spec.submodule_search_locations if spec else None

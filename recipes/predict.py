@@ -24,6 +24,7 @@ the same command resumes a killed run; with --runner an Apache Beam pipeline mak
 """
 
 import os
+import pathlib
 
 from absl import flags
 
@@ -34,7 +35,6 @@ from recipes.shell.command_line import refuse_beside, refuse_without, require_on
 from recipes.shell.input_checks import names_file
 from tfnlp import checkpoints, pipelines
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import check_holds_only
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", None, "A .tflite file, or the folder of a model (best/ of a run).")
@@ -74,6 +74,16 @@ flags.mark_flag_as_required("model")
 WRITTEN = ("predictions*", "summary.json", "settings.json", "part-*.json")
 
 
+def check_output_dir():
+    """Raise an InputError if --output_dir has other files; hidden ones, as of a kill, may be."""
+    for path in sorted(pathlib.Path(FLAGS.output_dir).glob("[!.]*")):
+        if not any(path.match(pattern) for pattern in WRITTEN):
+            raise InputError(
+                f"output_dir={FLAGS.output_dir} has {path.name}, which is no file of predictions; "
+                "give another folder."
+            )
+
+
 def model_of_flags():
     """Return the kind, labels and settings of --model, and a function that loads its runner."""
     if names_file():
@@ -101,7 +111,7 @@ def main():
             f"input={','.join(FLAGS.input)} are several files, which need --shard_mb."
         )
     if FLAGS.output_dir:
-        check_holds_only(FLAGS.output_dir, WRITTEN)
+        check_output_dir()
     kind, labels, settings, load = model_of_flags()
     columns = dataclass_flags.read(pipelines.Columns)
     scores = FLAGS.positive_label, FLAGS.probabilities

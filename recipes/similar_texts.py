@@ -23,6 +23,7 @@ from recipes.shell.input_checks import names_file
 from tfnlp import pipelines, text
 from tfnlp.tasks.kinds import EMBEDDER
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import check_absent, check_folder
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", None, "A .tflite file of vectors, or the folder of a model.")
@@ -44,11 +45,12 @@ def main():
     refuse_without(["count"], "query")
     if not (FLAGS.texts or FLAGS.query):
         raise InputError("Give `texts` to index, `query` to search for, or both.")
+    if FLAGS.texts:
+        check_folder(folder)
+        if not FLAGS.overwrite:
+            files = folder / "texts.jsonl", *folder.glob("index.*")
+            check_absent(*files, advice="give `overwrite` to replace it, or another folder")
     texts = text.read_located_texts(FLAGS.texts or (), FLAGS.text_column)
-    if FLAGS.texts and any(folder.glob("index.*")) and not FLAGS.overwrite:
-        raise InputError(
-            f"{folder} has an index; give `overwrite` to replace it, or another folder."
-        )
     embedder = load_embedder()
     if FLAGS.texts:
         settings = dataclass_flags.read(runtime.IndexSettings)

@@ -20,7 +20,7 @@ from tfnlp import checkpoints, knowledge, plots, training
 from tfnlp.configs import KagNetConfig
 from tfnlp.tasks.kinds import CHOOSER, named_head
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import write_json
+from tfnlp.utils.files import check_absent, write_json
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("chooser_dir", None, "Folder of a chooser from finetune_chooser.")
@@ -70,6 +70,9 @@ def main():
     splits = task_flags.read_choices()
     check_flags(splits["dev"])
     folder = pathlib.Path(FLAGS.output_dir)
+    model_path, figures_path = folder / "kagnet.keras", folder / "figures.json"
+    if not model_path.exists():
+        check_absent(figures_path)  # of another run
     vectors, graph = knowledge_flags.read_vectors(), knowledge_flags.read_graph()
     schema_graphs = knowledge_flags.make_schema_graphs(graph, config)
     table = knowledge.concept_vectors(graph, vectors, config.concept_dim, config.seed)
@@ -90,8 +93,8 @@ def main():
     )
     figures |= scores
     folder.mkdir(parents=True, exist_ok=True)
-    model.save(folder / "kagnet.keras")
-    write_json(folder / "figures.json", figures)
+    model.save(model_path)
+    write_json(figures_path, figures)
     for name, value in figures.items():
         logging.info("%s: %s", name, f"{value:.4f}" if isinstance(value, float) else f"{value:,}")
     if FLAGS.picture:

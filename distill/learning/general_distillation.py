@@ -13,15 +13,18 @@ from distill.learning.distiller import Distiller
 from distill.learning.teacher import Teacher
 from distill.learning.terms import check_terms, read_by_terms
 from tfnlp.checkpoints import check_saves
+from tfnlp.corpora import warn_of_unknown
 from tfnlp.models import check_lengths, check_vocabulary
 from tfnlp.objectives import MaskedBatches, Masking, predict_at_positions
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.experiments.experiment import Experiment
+from tfnlp.training.experiments.finetuning import unknown_share
 from tfnlp.training.run.fingerprints import content_fingerprint
 from tfnlp.training.run.run_report import write_report
 from tfnlp.training.step.optimizer import compile_model
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.formatting import counted
 
 # Methods that learn the teacher's predictions for masked tokens.
 PREDICTING = ("logits", "distilbert")
@@ -133,8 +136,11 @@ class GeneralDistillation(Experiment):
             batches = MaskedBatches(encodings, size, masking, predicts, **options)
         for model in (self.teacher.model, self.model):
             check_lengths(batches, model)
-        counts = len(encodings), len(encodings.token_ids), len(batches)
-        logging.info("%d texts of %d tokens in %d batches.", *counts)
+        unknown = unknown_share(self.tokenizer, encodings)
+        counts = len(encodings), len(encodings.token_ids), 100 * unknown
+        number = counted(len(batches), "batch", "batches")
+        logging.info("%d texts of %d tokens, %.1f %% of them unknown, in %s.", *counts, number)
+        warn_of_unknown(unknown)
         if self.teacher.cache_dir is not None:
             batches.targets = self.teacher.outputs(batches, self.terms)
         return {"train": batches}

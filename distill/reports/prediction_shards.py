@@ -17,10 +17,10 @@ from tfnlp.pipelines.prediction_tasks import PredictionTask
 from tfnlp.pipelines.predictions import predict_inputs, print_summary, write_lines
 from tfnlp.tasks.kinds import TAGGER
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import make_folder, read_json, write_json
+from tfnlp.utils.files import check_absent, make_folder, read_json, write_json
 from tfnlp.utils.shard_work import run_shards
 
-SETTINGS = "settings.json"
+SETTINGS, SUMMARY = "settings.json", "summary.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,9 +103,11 @@ def predict_files(predictor, patterns, folder, shard_mb, map_shards=None, table=
     made_from = json.loads(json.dumps(made_from))  # with lists for tuples, as a file has them
     make_folder(folder)
     if not (folder / SETTINGS).exists():
+        if table:  # whose folder may have files of others
+            check_absent(folder / SUMMARY)
         write_json(folder / SETTINGS, made_from)
     for name, value in read_json(folder / SETTINGS).items():
-        if value != made_from[name]:
+        if value != made_from.get(name):
             raise InputError(
                 f"{folder} holds predictions of another `{name}`; give another folder."
             )
@@ -120,7 +122,7 @@ def predict_files(predictor, patterns, folder, shard_mb, map_shards=None, table=
             for name in ("gold", "ids", "answers")
         )
         summary |= predictor.task.score_answers(Inputs([], None, gold, ids), answers)
-    write_json(folder / "summary.json", summary)
+    write_json(folder / SUMMARY, summary)
     print_summary(summary, parts[0]["max_length"])
     return summary
 

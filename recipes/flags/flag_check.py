@@ -14,7 +14,7 @@ import sys
 
 from absl import flags
 
-from recipes.shell.command_line import parse, recipe_flags, unknown_flag
+from recipes.shell.command_line import aliases, parse, recipe_flags, unknown_flag
 
 FLAGS = flags.FLAGS
 
@@ -22,7 +22,7 @@ FLAGS = flags.FLAGS
 def find_error(values):
     """Return a recipe's error for flags, {name: string}; None if it accepts them."""
     for name in values:
-        if name not in recipe_flags():
+        if name not in aliases | recipe_flags().keys():
             return unknown_flag(name)
     # Reset the flags, as if no command line had been parsed before.
     FLAGS.unparse_flags()

@@ -9,6 +9,7 @@ from recipes.shell.command_line import (
     flag_text,
     group,
     hide,
+    no_effect,
     refuse_beside,
     refuse_without,
 )
@@ -205,8 +206,15 @@ def define_text_group_flags(texts, score, folder="model_dir"):
 
 
 def read_text_groups(settings):
-    """Return the groups of texts as of `read_splits`, for `VectorSettings`."""
-    score = (FLAGS.score_column or "score") if settings.loss in SCORED else None
+    """Return the groups of texts as of `read_splits`, for `VectorSettings`.
+
+    Raises:
+        InputError: for a column of numbers that the loss does not read.
+    """
+    is_scored = settings.loss in SCORED
+    if FLAGS.score_column and not is_scored:
+        raise no_effect("score_column", f"with loss={settings.loss}", "give loss=cosent")
+    score = (FLAGS.score_column or "score") if is_scored else None
     return read_splits(lambda path: tasks.read_text_groups(path, FLAGS.text_columns, score))
 
 

@@ -17,20 +17,25 @@ from tfnlp.utils.files import check_writable
 FLAGS = flags.FLAGS
 # Flags of other programs, among them the examples of transformers, and those that are like them.
 ELSEWHERE = {
-    "precision": ("fp16", "bf16", "amp", "mixed_precision", "dtype"),
-    "strategy": ("gpu", "gpus", "num_gpus", "n_gpu", "device", "devices"),
-    "learning_rate": ("lr",),
-    "epochs": ("num_train_epochs", "num_epochs"),
-    "batch_size": ("per_device_train_batch_size", "train_batch_size"),
-    "accumulation_steps": ("gradient_accumulation_steps",),
-    "max_length": ("max_seq_length", "max_len", "max_seq_len"),
-    "model_dir": ("model", "model_name_or_path", "model_name"),
-    "train": ("train_file", "train_data"),
-    "dev": ("validation_file", "eval_file", "valid", "validation"),
-    "patience": ("early_stopping_patience", "early_stopping"),
+    "precision": "fp16 bf16 float16 use_fp16 half amp mixed_precision dtype",
+    "strategy": "gpu gpus num_gpus n_gpu n_gpus device devices cuda",
+    "learning_rate": "lr",
+    "weight_decay": "wd l2",
+    "epochs": "num_train_epochs num_epochs",
+    "batch_size": "per_device_train_batch_size train_batch_size",
+    "accumulation_steps": "gradient_accumulation_steps",
+    "max_length": "max_seq_length max_len max_seq_len",
+    "model_dir": "model model_name_or_path model_name",
+    "train": "train_file train_data",
+    "dev": "validation_file eval_file valid validation",
+    "patience": "early_stopping_patience early_stopping early_stopping_rounds",
+    "checkpoint_steps": "save_steps",
+    "text_column": "text text_field",
+    "label_column": "label label_field target score_column",
 }
 _titles = {}
 _hidden = set()
+aliases = set()  # second names of flags
 
 
 @contextlib.contextmanager
@@ -62,6 +67,7 @@ def hide(*names):
 def define_alias(name, flag):
     """Define a second name of a flag, which other recipes give to what it is."""
     flags.DEFINE_alias(name, flag, module_name="absl.app")  # not among the recipe's own
+    aliases.add(name)
 
 
 def recipe_flags():
@@ -244,7 +250,7 @@ def _what_is_wrong(error):
 def unknown_flag(name):
     """Return the error message for an unknown flag, with flags that are spelt like it."""
     plain, names = name.replace("-", "_"), list(recipe_flags())
-    alike = [ours for ours in names if plain in ELSEWHERE.get(ours, ())]
+    alike = [ours for ours in names if plain in ELSEWHERE.get(ours, "").split()]
     alike = alike or difflib.get_close_matches(plain, names)
     if not alike:
         return f"There is no flag --{name}; --help-all lists all flags."

@@ -5,6 +5,7 @@ import pytest
 from tfnlp.tasks import Classification, MultiLabelClassification, Regression, Tagging
 from tfnlp.tasks.data_summary import doubtful_labels, summarise
 from tfnlp.tasks.multiple_choice import Choices, MultipleChoice
+from tfnlp.tasks.parallel_texts import ParallelTexts
 from tfnlp.tasks.regression import ScoredExamples
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text.reading.readers import Examples
@@ -20,7 +21,7 @@ MANY = Examples([str(i) for i in range(14)], labels=[0, *range(13)])
     [
         (Classification(["no", "yes"]), PAIRS, "3 examples (no 2, yes 1)"),
         (Classification(NAMES), MANY, "(l00 2, l01 1"),
-        (Classification(NAMES), MANY, "l09 1, and 3 labels more)"),
+        (Classification(NAMES), MANY, "l09 1, and 3 further labels)"),
         (
             MultiLabelClassification(["p", "q"]),
             Examples(["a", "b"], labels=[(0, 1), (0,)]),
@@ -40,6 +41,8 @@ def test_examples_in_common_are_those_of_the_same_texts():
     line, (doubt,) = summarise(Classification(["no", "yes"]), splits)
     assert "dev: 3 examples (yes 2, no 1), 2 of them in train; test: 1 example (no 1)" in line
     assert doubt.startswith("2 of the 3 examples of `dev`")
+    pairs = ParallelTexts(["a"], ["b"])
+    assert "1 of them in train" in summarise(None, {"train": pairs, "dev": pairs})[0]
 
 
 def test_labels_that_are_probably_slips_are_told():

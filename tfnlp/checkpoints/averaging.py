@@ -8,7 +8,7 @@ import safetensors
 
 from tfnlp.checkpoints.tensors import WEIGHTS, write_tensors
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import atomic_replace, make_folder, read_json
+from tfnlp.utils.files import atomic_replace, check_absent, make_folder, read_json
 
 
 def average_folders(folders, output):
@@ -28,8 +28,7 @@ def average_folders(folders, output):
     """
     first, *others = folders = [pathlib.Path(folder) for folder in folders]
     output = pathlib.Path(output)
-    if (output / WEIGHTS).exists():
-        raise InputError(f"{output} holds a model already; give another folder.")
+    check_absent(output / "config.json", output / WEIGHTS)
     config = read_json(first / "config.json")
     for folder in others:
         if read_json(folder / "config.json") != config:

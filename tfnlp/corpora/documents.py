@@ -183,14 +183,12 @@ def _pieces(text):
 
 
 def warn_of_unknown(share):
-    """Log a warning if a large share of the tokens of a corpus is unknown.
-
-    No objective learns anything from unknown tokens.
-    """
+    """Log a warning if a large share of the tokens of texts is unknown, as no model reads them."""
     if share > UNKNOWN:
         logging.warning(
-            "%.1f %% of the tokens are unknown to the tokenizer; learn one from this text "
-            "(train_tokenizer), or take one of its language.",
+            "%.1f %% of the tokens are unknown to the tokenizer, so that no model reads them; "
+            "take a model of this language, or for a new one learn a tokenizer "
+            "(train_tokenizer).",
             100 * share,
         )
 

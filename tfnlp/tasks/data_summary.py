@@ -8,6 +8,7 @@ from tfnlp.utils.formatting import counted
 
 # Fields of examples that hold texts, of all tasks.
 TEXT_FIELDS = ("texts", "pairs", "sentences", "questions", "contexts", "prompts", "endings")
+TEXT_FIELDS += ("sources", "targets")
 # Labels that a summary shows, the commonest first.
 SHOWN_LABELS = 10
 # The share of a split's examples in train from which its scores say little.
@@ -18,7 +19,7 @@ def summarise(task, splits):
     """Summarise the data of a training.
 
     Args:
-        task: see `tfnlp.tasks`.
+        task: see `tfnlp.tasks`; None for one without labels.
         splits: {name: examples}, with "train" among them.
 
     Returns:
@@ -26,10 +27,11 @@ def summarise(task, splits):
         list of sentences, of what is probably a slip.
     """
     shared, parts = shared_examples(splits), []
-    doubts = doubtful_labels(task.label_names or [])
+    doubts = doubtful_labels((task and task.label_names) or [])
     for name, examples in splits.items():
         number, count = len(examples), shared.get(name, 0)
-        part = f"{name}: {counted(number, 'example')}{_label_text(task.label_counts(examples))}"
+        labels = _label_text(task and task.label_counts(examples))
+        part = f"{name}: {counted(number, 'example')}{labels}"
         parts.append(f"{part}, {count:,} of them in train" if count else part)
         if count > MUCH_SHARED * number:
             doubts.append(
@@ -82,14 +84,15 @@ def _is_fraction(name):
 
 
 def _label_text(counts):
-    """Return " (pos 30, neg 20)" of {label: count}, the range of numbers, or "" of none."""
+    """Return " (pos 30, neg 20)" of {label: count}, the range of numbers, or "" without any."""
     if not counts:
         return ""
     if all(isinstance(label, float) for label in counts):
         return f" ({min(counts):g} to {max(counts):g})"
     ranked = sorted(counts.items(), key=lambda each: -each[1])
     shown = [f"{label} {count:,}" for label, count in ranked[:SHOWN_LABELS]]
-    shown += [f"and {len(ranked) - len(shown)} labels more"] * (len(ranked) > SHOWN_LABELS)
+    if rest := ranked[SHOWN_LABELS:]:
+        shown.append(f"and {counted(len(rest), 'further label')}")
     return f" ({', '.join(shown)})"
 
 

@@ -1,7 +1,6 @@
 """Reading of files with clear errors, and atomic writing."""
 
 import contextlib
-import fnmatch
 import hashlib
 import json
 import math
@@ -149,11 +148,3 @@ def check_absent(*paths, advice="give another folder"):
     for path in paths:
         if path.exists():
             raise InputError(f"{path} is there; {advice}.")
-
-
-def check_holds_only(folder, patterns):
-    """Raise an InputError if a folder holds a file whose name is of none of some patterns."""
-    folder = pathlib.Path(folder)
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if not any(fnmatch.fnmatch(path.name, pattern) for pattern in patterns):
-            raise InputError(f"{path} is not written here; give another folder.")

@@ -66,6 +66,10 @@ def test_tables_of_parts_have_all_rows_and_columns(file, tmp_path):
         assert {row["prediction"] for row in together} <= {"bad", "good"}
     with pytest.raises(InputError, match="holds predictions of another `output`"):
         predict_files(predictor, [tmp_path / "a.jsonl"], folder, 6e-5)
+    for name, said in (("summary", "is there"), ("settings", "of another `a`")):
+        (tmp_path / f"{name}.json").write_text('{"a": 1}')  # of something else
+        with pytest.raises(InputError, match=said):
+            predict_files(predictor, [tmp_path / "a.jsonl"], tmp_path, 1, table="said.csv")
 
 
 def test_a_killed_run_keeps_its_parts_and_another_is_refused(file, tmp_path):

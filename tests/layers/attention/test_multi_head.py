@@ -35,6 +35,11 @@ def test_takes_over_the_weights_of_keras_multi_head_attention(options):
     assert [w.shape for w in again.weights] == [w.shape for w in ours.weights]
 
 
+def test_takes_over_the_settings_of_an_unbuilt_keras_layer():
+    ours = MultiHeadAttention.from_keras(keras.layers.MultiHeadAttention(2, 3, output_shape=5))
+    assert ours(np.zeros((1, 4, 6), "float32")).shape == (1, 4, 5)
+
+
 @pytest.mark.parametrize(
     ("shape", "options", "message"),
     [

@@ -54,7 +54,7 @@ def test_a_mean_of_kept_models_goes_on_by_another_schedule(folder, corpus, run, 
     mean = f"--output_dir={tmp_path}/mean"
     assert "The mean of 3 models is in" in run("average_checkpoints", pattern, mean).stderr
     for wrong, message in (
-        (pattern, "mean holds a model already"),
+        (pattern, "mean/config.json is there"),
         ("--checkpoints=nothing/*", "is no folder"),
         (f"--checkpoints={folder}/metrics.json*", "is no folder"),
         (f"--checkpoints={folder}/best", "give two or more"),

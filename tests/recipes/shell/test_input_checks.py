@@ -16,6 +16,7 @@ FILES = {
     "choices.tsv": "prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t2\n",
     "tags.conll": "the\tO\nfilm\tnoun\n\n",
     "broken.json": '{"data": [}',
+    ".text.tsv.1a2b3c4d": "",  # as a kill while a file is written leaves it
     "vectors.bin": f"2 3\nfilm {12 * ' '}\npoor {12 * ' '}\n",  # 4 bytes a number
 }
 HAS = "other.tsv has no column {!r}; its header (line 1) has sentence1, label."
@@ -44,6 +45,9 @@ CASES = {
         "fine.tsv --class_weights=balanced": "",
         "fine.tsv --class_weights=bad=2 --focal_gamma=1": "",
         "fine.tsv --labels=good,bad": "",
+    },
+    "finetune_embedder": {
+        "fine.tsv --text_columns=sentence,label --label_column=label": "with --loss=ranking",
     },
     "finetune_regression": {"scores.tsv": "line 3: score 'much' is not a number; write"},
     "finetune_chooser": {
@@ -106,7 +110,7 @@ CASES = {
         "--input={d}/other.tsv --pair_column=b": "--pair_column=b: {d}/" + HAS.format("b"),
         "--input={d}/other.tsv --score_column=b": "--label_column=b: {d}/" + HAS.format("b"),
         "--text=a --output=said.csv": "/run has no effect beside --output=said.csv, the table",
-        "--text=a --output_dir={d}": "{d}/broken.json is not written here; give another folder",
+        "--text=a --output_dir={d}": "--output_dir={d} has broken.json",
         "--text=a --output_dir=/proc/none/run": "/proc takes no files",
         "--text=a --output_dir=hf://a/b": "--output_dir=hf://a/b is an address",
         "--input=gs://b/a.tsv": "--input=gs://b/a.tsv is an address",

@@ -50,10 +50,13 @@ def test_what_keeps_all_recipes_from_running_is_told(tmp_path):
     done = run("import recipes.predict")
     assert done.returncode == 2 and f"{tmp_path}/distill.py hides a package" in done.stderr
     (tmp_path / "distill.py").unlink()
-    done = run(
-        "import importlib.util as x; x.find_spec = lambda name: None; import recipes.predict"
-    )
-    assert done.returncode == 2 and "pip install ." in done.stderr
+    for name in ("absl", "tensorflow"):
+        (tmp_path / "absent.py").write_text(
+            "import importlib.util as x\nfind = x.find_spec\n"
+            f"x.find_spec = lambda name: None if name == {name!r} else find(name)\n"
+        )
+        done = run("import absent, recipes.predict")
+        assert done.returncode == 2 and f"{name} is not installed" in done.stderr
 
 
 def test_bash_completes_names_and_flags(tmp_path):

@@ -61,6 +61,7 @@ HEAD = f"recipe: finetune_classifier\nflags: {FLAGS}\n"
         (HEAD + "variants: {a: }\nsteps: []", "key=recipe is unknown; use one of steps, var"),
         ("recipe: finetune\nvariants: {a: }", "recipe=finetune is unknown"),
         ("recipe: export_tflite\nvariants: {a: }", "variant 'a', .* --model_dir must be given;"),
+        ("recipe: finetune_regression\nvariants: {a: {label_column: b}}", "--train and --dev"),
         (HEAD + "variants: {a: , b: {seed: 3}}\nseeds: [0, 1]", "variant 'b': .* 2 seeds"),
         (HEAD + "variants: {a: , b: {steps: [{recipe: export_tflite, flags: {model_dir: TMP}}]}}"
          "\nseeds: [0, 1]", "variant 'b': the file has 2 seeds, but no"),

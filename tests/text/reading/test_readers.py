@@ -140,6 +140,7 @@ def test_header(tmp_path):
         ("x.jsonl", b"[1]\n", "line 1: must be a JSON object"),
         ("x.jsonl", b'{"sentence": "a", "label": null}\n', "'label' must be a text"),
         ("x.jsonl", b'{"sentence": "a", "label": NaN}\n', "'label' must be a text or a number"),
+        ("x.jsonl", b'{"sentence": "a", "label": ["b"]}\n', "a number; lists .* `multi_label`"),
         ("x.jsonl", b'\n{"sentence": ' + b"9" * 5000 + b"}\n", "line 2: not valid JSON"),
         ("x.tsv", b"sentence\tlabel\tlabel\na\t1\t0\n", "has two columns 'label'"),
         ("x.tsv", b"sentence\tlabel\ra\t1\r", "line 1: there is a CR within the line"),

@@ -158,7 +158,7 @@ def test_a_vocabulary_of_another_kind_is_told_by_its_unknown_tokens(ids, said, c
     batches = LengthBatches([Encoding([2, *ids], [0] * 6)], 1)
     with caplog.at_level("WARNING"):
         finetuning.log_tokens(tokenizer, batches)
-    assert ("75 % of the tokens are unknown" in caplog.text) == said
+    assert ("75.0 % of the tokens are unknown" in caplog.text) == said
 
 
 def test_a_training_begins_with_its_data_and_where_it_runs(

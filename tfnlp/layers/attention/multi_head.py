@@ -12,7 +12,7 @@ from tfnlp.functional.int8_cache import Int8Cache, int8_product
 from tfnlp.functional.masks import combine_masks
 from tfnlp.functional.shapes import check_sizes
 from tfnlp.layers.attention.base_attention import BaseAttention
-from tfnlp.layers.core.base_layer import check_choice
+from tfnlp.layers.core.base_layer import check_choice, check_layer
 from tfnlp.layers.core.weight_options import AttentionOptions, WeightOptions, weight_options
 
 
@@ -74,15 +74,17 @@ class MultiHeadAttention(BaseAttention):
     ):
         kwargs |= {"output_dim": output_dim, "block_size": block_size}
         super().__init__(num_heads, key_dim, value_dim, dropout, use_bias, **kwargs)
+        check_layer("rotary", rotary, "RotaryEmbedding()")
         self.rotary = rotary
         self.window = window
         check_sizes(window=window)
 
     @classmethod
     def from_keras(cls, attention):
-        """Return the built layer that equals a built `keras.layers.MultiHeadAttention`.
+        """Return the layer that equals a `keras.layers.MultiHeadAttention`.
 
-        It has the same weights, sizes, dropout, initializers, regularizers, constraints and dtype.
+        It has the same sizes, dropout, initializers, regularizers, constraints and dtype, and if
+        that layer is built its weights.
 
         Args:
             attention: of inputs (B, L, D), without gate and sliding window.
@@ -90,18 +92,21 @@ class MultiHeadAttention(BaseAttention):
         Raises:
             ValueError: if `attention` computes what this layer does not.
         """
-        config, output = attention.get_config(), attention.output_dense
-        allowed = {"use_gate": (False,), "sliding_window": (None,), "attention_axes": ((1,), [1])}
+        config = attention.get_config()
+        allowed = {"use_gate": (False,), "sliding_window": (None,)}
+        allowed["attention_axes"] = (None, (1,), [1])  # None until it is built
         for name, values in allowed.items():
             check_choice(f"{name} of the attention", config[name], values)
         names = ("num_heads", "key_dim", "value_dim", "dropout", "use_bias", "trainable")
         names += ("activity_regularizer", *weight_options(WeightOptions))
-        _, _, width = output.kernel.shape  # (N, H', D): an output of one axis
+        (width,) = config["output_shape"] or (None,)  # an output of one axis
         options = {name: config[name] for name in names}
         layer = cls(**options, output_dim=width, dtype=attention.dtype_policy)
+        if not attention.built:
+            return layer
         parts = {name: getattr(attention, f"{name}_dense") for name in ("query", "value", "key")}
         layer.build(*((None, None, part.kernel.shape[0]) for part in parts.values()))
-        for name, part in (parts | {"output_dense": output}).items():
+        for name, part in (parts | {"output_dense": attention.output_dense}).items():
             dense = getattr(layer, name)
             dense.kernel.assign(ops.reshape(part.kernel, dense.kernel.shape))
             if part.bias is not None:

@@ -9,7 +9,8 @@ from tfnlp.functional.recompute import recomputable
 from tfnlp.layers.blocks.base_block import BaseBlock, BlockOptions, output_and_rest
 from tfnlp.layers.core.base_layer import (
     VARIADIC,
-    check_choice,
+    check_choices,
+    check_layer,
     check_shared,
     check_states,
     deserialize,
@@ -17,11 +18,6 @@ from tfnlp.layers.core.base_layer import (
 )
 
 SUBLAYERS = ("attention", "feed_forward")
-EXAMPLES = {
-    "attention": "such as DisentangledAttention(12, 64)",
-    "feed_forward": "such as FeedForward(3072, gated=True)",
-    "norm": "such as keras.layers.RMSNormalization()",
-}
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -87,10 +83,11 @@ class EncoderBlock(BaseBlock):
             layer_norm_epsilon=layer_norm_epsilon,
             **kwargs,
         )
-        _check_layers(attention=attention, feed_forward=feed_forward, norm=norm)
-        for argument, names in (("dropout_after", dropout_after), ("normalized", normalized)):
-            for name in names:
-                check_choice(argument, name, SUBLAYERS)
+        check_layer("attention", attention, "DisentangledAttention(12, 64)")
+        check_layer("feed_forward", feed_forward, "FeedForward(3072, gated=True)")
+        check_layer("norm", norm, "keras.layers.RMSNormalization()")
+        check_choices("dropout_after", dropout_after, SUBLAYERS)
+        check_choices("normalized", normalized, SUBLAYERS)
         if attention is not None:
             _check_attention(self, attention)
             self.block_size = getattr(attention, "block_size", None)
@@ -249,13 +246,6 @@ class EncoderBlock(BaseBlock):
         return super().from_config(config | {"shared_parts": parts})
 
 
-def _check_layers(**parts):
-    """Raise a ValueError for a part of a block that is neither a layer nor None."""
-    for part, layer in parts.items():
-        if not isinstance(layer, keras.layers.Layer | None):
-            raise ValueError(f"{part}={layer!r} must be a layer, {EXAMPLES[part]}, or None.")
-
-
 def _check_attention(block, attention):
     """Raise a ValueError for an attention of two inputs, or of other sizes than the block's."""
     arguments = inspect.signature(attention.call).parameters.values()
@@ -264,8 +254,8 @@ def _check_attention(block, attention):
     if len(needed) > 1:
         raise ValueError(
             f"attention={attention.name!r} needs {' and '.join(needed)}, and a block has one "
-            "input for all; take an attention of tfnlp.layers, of Keras' own layer "
-            "MultiHeadAttention.from_keras(layer)."
+            "input for all; take an attention of tfnlp.layers: for Keras' MultiHeadAttention "
+            "that of MultiHeadAttention.from_keras(layer)."
         )
     for name in ("num_heads", "key_dim", "attention_dropout", "block_size"):
         value, theirs = getattr(block, name), name.removeprefix("attention_")

@@ -193,6 +193,18 @@ def check_choice(name, value, choices):
         raise ValueError(f"{name}={value!r} must be one of {tuple(choices)}.")
 
 
+def check_choices(name, values, choices):
+    """Raise a ValueError for values of which one is none of the choices, such as a string."""
+    if not {*values} <= {*choices}:
+        raise ValueError(f"{name}={values!r} must be a tuple of {tuple(choices)}.")
+
+
+def check_layer(name, layer, example):
+    """Raise a ValueError for what is neither a layer nor None; `example` shows one."""
+    if not isinstance(layer, keras.layers.Layer | None):
+        raise ValueError(f"{name}={layer!r} must be a layer, such as {example}, or None.")
+
+
 def check_states(**shapes):
     """Raise a ValueError for a shape that is neither None nor (batch, length, width)."""
     for name, shape in shapes.items():

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from tfnlp.functional.poolings import POOLINGS
-from tfnlp.layers.core.base_layer import BaseLayer, check_choice
+from tfnlp.layers.core.base_layer import BaseLayer, check_choices
 from tfnlp.layers.core.weight_options import LayerOptions
 
 
@@ -36,8 +36,7 @@ class SentencePooling(BaseLayer):
 
     def __init__(self, modes=("mean",), **kwargs: Unpack[LayerOptions]):
         super().__init__(**kwargs)
-        for mode in modes:
-            check_choice("modes", mode, POOLINGS)
+        check_choices("modes", modes, POOLINGS)
         self.modes = tuple(modes)
 
     def call(self, inputs, padding_mask):

@@ -300,7 +300,7 @@ def _check_one_label(path, labels, names):
         parts = [part.strip() for part in re.split(r"[|,;]", name)]
         if len(parts) > 1 and {*parts} <= {*names}:
             message = (
-                f"{name!r} has several labels, and a text has one here; give one, or multi_label"
+                f"{name!r} has several labels, and a text has one here; give one, or `multi_label`"
             )
         elif name == "-" and len(names) > 2:
             message = "the label '-' stands for none, as in SNLI; leave such lines out"
@@ -384,7 +384,8 @@ def _field(path, place, value, column, may_be_list):
         return field
     infinite = isinstance(field, float) and not math.isfinite(field)
     if infinite or not isinstance(field, (str, int, float)):
-        raise InputError(f"{path}, {place}: field {column!r} must be a text or a number.")
+        way = "; lists of labels are for `multi_label`" if isinstance(field, list) else ""
+        raise InputError(f"{path}, {place}: field {column!r} must be a text or a number{way}.")
     return str(field)
 
 

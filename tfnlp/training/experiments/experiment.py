@@ -91,7 +91,7 @@ class Experiment(abc.ABC):
         """Run the whole training; return a dict of its figures."""
         self.check()
         line, doubts = self.describe()
-        start = f"{line}; trained" if line else "Trained"
+        start = f"{line}; training" if line else "Training"
         logging.info("%s on %s.", start, describe_devices(self.model))
         for sentence in doubts + doubtful_rate(self.config.learning_rate):
             logging.warning("%s", sentence)

@@ -12,6 +12,7 @@ from absl import logging
 
 from tfnlp.checkpoints import check_saves, load_model, read_task_settings, save_model
 from tfnlp.checkpoints.tensors import WEIGHTS
+from tfnlp.corpora import warn_of_unknown
 from tfnlp.models import check_lengths, scale_logits
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.tasks.confusion_matrix import only_answer
@@ -29,9 +30,6 @@ from tfnlp.training.step.trainer import FineTuner
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import write_json
 from tfnlp.utils.formatting import counted, figure_name
-
-# The share of unknown tokens from which a vocabulary hardly fits the texts.
-MUCH_UNKNOWN = 0.3
 
 
 @dataclasses.dataclass
@@ -225,10 +223,7 @@ def encode_batches(task, tokenizer, examples, max_length, batch_size, **options)
 
 
 def log_tokens(tokenizer, batches):
-    """Log the shares of padding and of tokens that are unknown to a tokenizer in batches.
-
-    A warning says if much of the text is unknown, as with a vocabulary of another kind.
-    """
+    """Log the shares of padding and of tokens that are unknown to a tokenizer in batches."""
     padding, unknown = 100 * batches.padding_share(), unknown_share(tokenizer, batches.encodings)
     logging.info(
         "%s of `train`, %.1f %% of their tokens padding and %.1f %% unknown to the vocabulary.",
@@ -236,12 +231,7 @@ def log_tokens(tokenizer, batches):
         padding,
         100 * unknown,
     )
-    if unknown > MUCH_UNKNOWN:
-        logging.warning(
-            "%.0f %% of the tokens are unknown to the vocabulary, so that the model cannot read "
-            "them; check that it is of this language, and of the kind of its tokenizer.",
-            100 * unknown,
-        )
+    warn_of_unknown(unknown)
 
 
 def unknown_share(tokenizer, encodings):

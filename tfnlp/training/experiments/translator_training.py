@@ -10,6 +10,7 @@ from absl import logging
 from tfnlp.checkpoints import average_folders, check_saves, load_model
 from tfnlp.models import check_lengths, check_vocabulary, config_of
 from tfnlp.quantization.fake_quantization import count_parameters
+from tfnlp.tasks.data_summary import summarise
 from tfnlp.training.experiments.experiment import Experiment
 from tfnlp.training.experiments.pretraining import Evaluator
 from tfnlp.training.run.fingerprints import content_fingerprint
@@ -52,6 +53,9 @@ class TranslatorTraining(Experiment):
     def check(self):
         check_vocabulary(self.tokenizer, self.model)
         check_saves(self.model)
+
+    def describe(self):
+        return summarise(None, self.data.parts())
 
     def encode(self):
         settings = config_of(self.model), self.config.max_tokens, self.data.max_length
