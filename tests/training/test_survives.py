@@ -18,6 +18,8 @@ from tfnlp.training import PretrainingConfig, RunFolder, Splits
 from tfnlp.training.experiments.pretraining import FixedStepEpochs, Pretraining
 from tfnlp.utils.errors import InputError
 
+# Graphs of so few and small steps take longer than they.
+pytestmark = pytest.mark.usefixtures("no_graphs")
 CONFIG = PretrainingConfig(epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_steps=2)
 # What a batch's padding mask is multiplied with, and the loss then.
 NAN, HUGE = 3, 2
@@ -92,11 +94,6 @@ def train(folder, tokenizer, bad=None, config=CONFIG, stop_after=None):
     with killed_after(stop_after):
         Pretraining(Copy(), {"model": model}, tokenizer, data, config=config, run=run).run_all()
     return model.get_weights(), run
-
-
-@pytest.fixture(autouse=True)
-def _no_graphs(no_graphs):
-    """So few and small steps take less time than their graph."""
 
 
 def test_dev_without_a_token_to_score_is_refused_before_the_first_step(tokenizer, tmp_path):

@@ -26,10 +26,8 @@ from tfnlp.training.run.step_log import (
     token_count,
 )
 
-
-@pytest.fixture(autouse=True)
-def _no_graphs(no_graphs):
-    """So few and small steps take less time than their graph."""
+# Graphs of so few and small steps take longer than they.
+pytestmark = pytest.mark.usefixtures("no_graphs")
 
 
 @pytest.fixture(autouse=True)

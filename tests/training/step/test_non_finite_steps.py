@@ -13,10 +13,8 @@ from tfnlp.training import RunFolder
 from tfnlp.training.step.non_finite_steps import EXPLODES, NOT_FINITE, SkipsNonFiniteSteps
 from tfnlp.utils.errors import InputError
 
-
-@pytest.fixture(autouse=True)
-def _no_graphs(no_graphs):
-    """So few and small steps take less time than their graph."""
+# Graphs of so few and small steps take longer than they.
+pytestmark = pytest.mark.usefixtures("no_graphs")
 
 
 def test_an_exploding_loss_stops_the_run(tmp_path, tokenizer):
