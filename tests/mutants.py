@@ -22,6 +22,7 @@ import pathlib
 import random
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,8 +31,9 @@ ROOT = pathlib.Path(__file__).parents[1]
 PACKAGES = ("tfnlp", "distill", "recipes")
 # Rooms that are compared with other libraries in a room of tests of its own.
 COMPARED = ("checkpoints", "functional", "layers", "models")
-# Seconds of a test, and bytes of its process, above which a mutant has not ended.
-SECONDS, BYTES = 240, 12 * 2**30
+# Seconds of the processor and of the clock for a test, and bytes of its process, above which a
+# mutant has not ended.
+SECONDS, CLOCK, BYTES = 240, 1200, 12 * 2**30
 
 
 def main():
@@ -156,13 +158,22 @@ def tests(path):
 
 
 def failing_test(paths, selection):
-    """Return the first test that fails, or a file that cannot be collected, or None."""
+    """Return the first test that fails, or a file that cannot be collected, or None.
+
+    Each path in a process of its own: to collect a room takes longer than most of its tests.
+    """
+    failures = (failing_test_of(p, paths[:i], selection) for i, p in enumerate(paths))
+    return next(filter(None, failures), None)
+
+
+def failing_test_of(path, done, selection):
+    """Return the first test of a path that fails, without those of the paths before, or None."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
     fork = multiprocessing.get_context("fork")
-    child = fork.Process(target=test, args=(paths, selection, sender))
+    child = fork.Process(target=test, args=(path, done, selection, sender))
     child.start()
     sender.close()
-    started = paths[0]
+    started = path
     with contextlib.suppress(EOFError):
         while child.is_alive() or receiver.poll():  # what the tests start may keep the pipe open
             started = receiver.recv() if receiver.poll(1) else started
@@ -170,12 +181,13 @@ def failing_test(paths, selection):
     return started if child.exitcode not in (0, 5) else None  # 5: no tests
 
 
-def test(paths, selection, sender):
-    """Run tests until one fails, and end the process with pytest's status."""
+def test(path, done, selection, sender):
+    """Run the tests of a path until one fails, and end the process with pytest's status."""
     import pytest
 
     class Sender:
         def pytest_runtest_logstart(self, nodeid):
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)  # ends the process
             sender.send(nodeid)
 
         def pytest_collectreport(self, report):
@@ -186,9 +198,9 @@ def test(paths, selection, sender):
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     resource.setrlimit(resource.RLIMIT_DATA, (BYTES, BYTES))
-    options = ["-x", "-n0", "-pno:cacheprovider", f"--timeout={SECONDS}"]
-    options += ["--timeout-method=thread", "-m", selection]
-    os._exit(pytest.main([*options, *paths], plugins=[Sender()]))
+    options = ["-x", "-n0", "-pno:cacheprovider", f"--timeout={CLOCK}"]
+    options += ["--timeout-method=thread", "-m", selection, *(f"--ignore={p}" for p in done)]
+    os._exit(pytest.main([*options, path], plugins=[Sender()]))
 
 
 if __name__ == "__main__":
