@@ -105,6 +105,7 @@ def check_flags():
         refuse_beside(["entity_vectors"], f"objective={FLAGS.objective}")
     corpora = {"corpus": FLAGS.corpus, "dev": FLAGS.dev or []}
     corpora |= {f"further_dev={name}": x for name, x in data_flags.further_dev().items()}
+    data_flags.warn_of_shared_corpora(corpora)
     if all(map(os.path.isdir, itertools.chain(*corpora.values()))):
         names = ("documents", "sentences", "text_column")
         refuse_beside(names, f"corpus={FLAGS.corpus[0]}, which is prepared")

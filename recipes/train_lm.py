@@ -100,6 +100,7 @@ def main():
     check_flags()
     texts = data_flags.read_documents(FLAGS.corpus)
     if FLAGS.dev:
+        data_flags.warn_of_shared_corpora({"corpus": FLAGS.corpus, "dev": FLAGS.dev})
         dev = data_flags.read_documents(FLAGS.dev)
     else:
         texts, dev = corpora.hold_out(texts)

@@ -1,8 +1,9 @@
 """Flags of data files, and reading of the files."""
 
 import itertools
+import os
 
-from absl import flags
+from absl import flags, logging
 
 from recipes.flags import dataclass_flags
 from recipes.shell.command_line import define_alias, group, refuse_without
@@ -84,6 +85,22 @@ def further_dev():
     """Return {name: files} of --further_dev; raise an InputError without --dev."""
     refuse_without(["further_dev"], "dev")
     return named_files("further_dev")
+
+
+def warn_of_shared_corpora(corpora):
+    """Warn of files or folders of --corpus that a set to evaluate on has too.
+
+    Args:
+        corpora: {flag: paths}, with "corpus" among them.
+    """
+    learned = {os.path.realpath(path) for path in corpora["corpus"]}
+    for flag, paths in corpora.items():
+        if flag != "corpus" and (shared := {*map(os.path.realpath, paths)} & learned):
+            logging.warning(
+                "%s has %s, which is `corpus` too, so that its scores say little of new texts.",
+                flag,
+                min(shared),
+            )
 
 
 def read_documents(paths, most=None):

@@ -22,7 +22,10 @@ def read_json(path):
     try:
         value = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        raise InputError(f"{path} is missing; a checkpoint folder must hold it.") from None
+        exported = "".join(f", or give {file} itself" for file in path.parent.glob("*.tflite"))
+        raise InputError(
+            f"{path} is missing; a checkpoint folder must hold it{exported}."
+        ) from None
     except (ValueError, RecursionError) as e:  # JSON's and Unicode's, or too deep nesting
         place = f"{path}, line {e.lineno}" if isinstance(e, json.JSONDecodeError) else path
         raise InputError(f"{place}: not valid JSON in UTF-8 ({e}); copy the file again.") from None
