@@ -19,7 +19,7 @@ class Page:
 
     def __init__(self, commands, messages):
         self.commands, self.messages, self.events, self.number = commands, messages, [], 0
-        self.session = None
+        self.session, self.text = None, bytearray()
 
     def __call__(self, method, **parameters):
         self.number += 1
@@ -33,12 +33,13 @@ class Page:
         return answer["result"]
 
     def _read(self):
-        text = b""
-        while not text.endswith(b"\0"):
-            byte = self.messages.read(1)
-            assert byte, "Chromium ended"
-            text += byte
-        return json.loads(text[:-1])
+        while (end := self.text.find(0)) < 0:
+            part = self.messages.read1()
+            assert part, "Chromium ended"
+            self.text += part
+        message = json.loads(self.text[:end])
+        del self.text[: end + 1]
+        return message
 
     def open(self, path, scripts=True, place="", script=""):
         """Load a file or an address, and wait until its scripts have run, unless they are off.
