@@ -7,6 +7,7 @@ import gc
 import importlib.util
 import os
 import pathlib
+import signal
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -14,6 +15,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 # Searches run for milliseconds here, but for seconds XLA would make them faster.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+# A shell lets what runs in its background ignore it, with all that a test starts and interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if "tensorflow" not in sys.modules:  # after which it crashes
     with contextlib.suppress(ImportError):  # without a PyTorch for CUDA
