@@ -15,8 +15,6 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 # Searches run for milliseconds here, but for seconds XLA would make them faster.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
-# A shell lets what runs in its background ignore it, with all that a test starts and interrupts.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if "tensorflow" not in sys.modules:  # after which it crashes
     with contextlib.suppress(ImportError):  # without a PyTorch for CUDA
@@ -32,6 +30,8 @@ from tensorflow.python.framework import ops as tf_ops
 from tfnlp.models import BertConfig
 from tfnlp.text import WordPieceTokenizer
 
+# A shell lets what runs in its background ignore it, with all that a test starts and interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = pathlib.Path(__file__).parents[1]
 pytest_plugins = ["tests.processor_time"]
 # The same examples in each run; `HYPOTHESIS_PROFILE=default` draws others.

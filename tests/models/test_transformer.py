@@ -51,6 +51,14 @@ def test_projections_are_of_all_blocks():
             np.testing.assert_allclose(s, product, atol=1e-5)
 
 
+def test_the_last_states_of_pre_norm_stacks_are_normalised():
+    model = build_model(TransformerConfig(**SIZES | CASES["pre-norm"]), "sequence_to_sequence")
+    outputs = model(make_inputs())
+    for name in ("sequence_output", "encoder_output"):
+        np.testing.assert_allclose(np.mean(outputs[name], -1), 0, atol=1e-5)
+        np.testing.assert_allclose(np.std(outputs[name], -1), 1, rtol=1e-3)
+
+
 def test_half_precision_is_near_and_its_logits_are_float32():
     whole, half = make(CASES["two tables"]), make(CASES["two tables"], dtype="mixed_bfloat16")
     half.set_weights(whole.get_weights())

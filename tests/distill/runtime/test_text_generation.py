@@ -10,7 +10,7 @@ import pytest
 from benchmarks.forced_tokens import forced, measured
 from distill.export.generation_export import export_translator
 from distill.export.options import DecoderExport
-from distill.runtime import Beam, Greedy, TextGenerator, Translator
+from distill.runtime import Beam, Greedy, Sample, TextGenerator, Translator
 from tests.distill.expected import constants_of, tree_of
 from tests.distill.searches import assert_same_texts, without_xla
 from tests.grammar_corpus import make_reviews
@@ -89,6 +89,14 @@ def test_a_forced_end_does_not_count_as_the_models(pair, bpe):
         assert (blank.text, blank.token_ids, blank.ended) == ("", (), True)
         assert {len(x.token_ids) for x in found} >= {1}
         assert [x.ended for x in found] == [not x.token_ids for x in found]
+
+
+def test_draws_depend_on_the_number_of_a_source(pair):
+    translator = Translator(pair[1], Sample(seed=1), 8)
+    rows = translator.source_ids(SOURCES[1:4])
+    whole = dict(translator.each_translation(rows))
+    assert dict(translator.each_translation(rows[2:], first=2)) == {0: whole[2]}
+    assert dict(translator.each_translation(rows[2:])) != {0: whole[2]}
 
 
 def test_tokens_are_compared_as_far_as_a_file_writes(pair, bpe):
