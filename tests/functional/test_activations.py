@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from scipy.special import erf
 
-from tfnlp.functional.activations import fused_gelu, get_activation
+from tfnlp.functional.activations import fused_gelu, gelu, get_activation
 
 
 def test_unknown_activation_is_named():
@@ -22,6 +22,11 @@ def test_a_dense_layer_with_an_activation_of_ours_loads(name, tmp_path):
     loaded = keras.models.load_model(tmp_path / "model.keras")
     x = 3 * np.random.default_rng(0).normal(size=(5, 8)).astype("float32")
     np.testing.assert_array_equal(loaded(x), model(x))
+
+
+def test_the_plain_gelu_is_the_fused_one():
+    x = np.linspace(-12, 12, 4001, dtype="float32")
+    np.testing.assert_allclose(gelu(x), fused_gelu(x), atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
