@@ -53,6 +53,8 @@ def test_a_part_of_a_repetition_is_cut_by_tokens(caplog):
         mixed = MixedCorpus([unequal, make_corpus(1, 2 * total, 1000)], [3, 4], seed)
         # 1.5 times the tokens, to within half of the longest document.
         assert abs(mixed.token_counts[:-1].sum() - 1.5 * total) <= sizes.max() / 2
+    mixed = MixedCorpus([make_corpus(3, 4, 1000), unequal])
+    assert mixed.token_counts.tolist() == [len(mixed.document(i)) for i in range(63)]
     # Documents stay whole, and the log says how much is read.
     caplog.clear()
     mixed = MixedCorpus([make_corpus(1, 1000, 0), make_corpus(1, 1000, 1)], [3, 2])
