@@ -6,7 +6,7 @@ import pytest
 
 from tests.models.small import sizes, tokenizer_of
 from tests.models.test_recurrent_translator import model_of as recurrent_model_of
-from tfnlp.inspection import LayerAttention, attention_of
+from tfnlp.inspection import LayerAttention, PositionTable, attention_of
 from tfnlp.knowledge import EntityTokenizer
 from tfnlp.models import TransformerConfig, build_model, config_by_name, with_entities
 from tfnlp.models.text_model import submodel
@@ -203,6 +203,12 @@ def test_gradient_times_input_is_the_slope_of_the_answer():
             return float(rest({"vectors": x * scales, **inputs})[0, highest])
 
         check(shown.saliency["tokens"][token], of_token)
+
+
+def test_rows_of_any_length_are_compared_by_their_angle():
+    rows = np.array([[3, 4], [0, 0], [-0.3, -0.4]])
+    similarity = PositionTable("learned positions", ["0", "1", "2"], rows).similarity
+    np.testing.assert_allclose(similarity, [[1, 0, -1], [0, 0, 0], [-1, 0, 1]], atol=1e-12)
 
 
 @pytest.mark.parametrize(
