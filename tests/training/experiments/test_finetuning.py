@@ -105,6 +105,21 @@ def test_other_examples_or_another_model_are_noticed_on_resuming(
         start(decision=Decision(threshold=0.6))
 
 
+@pytest.mark.parametrize(("limit", "steps"), [({"epochs": 3}, 6), ({"max_steps": 5}, 5)])
+def test_a_compression_is_over_all_steps(limit, steps, one_layer, tokenizer, tmp_path):
+    asked, data = [], Splits(TRAIN, DEV, 16)  # two batches
+    model, config = build_model(one_layer, "classifier", 2), TrainingConfig(batch_size=4, **limit)
+    training = FineTuning(
+        *(Classification(["bad", "good"]), model, tokenizer, data),
+        config=config,
+        run=RunFolder(tmp_path / "run", {}),
+        compress=lambda _, number: asked.append(number),
+    )
+    training.batches = training.encode()
+    training.build()
+    assert asked == [steps]
+
+
 @pytest.mark.parametrize("distilled", [False, True])
 def test_numbers_begin_at_the_training_mean(
     distilled, one_layer, tokenizer, tmp_path, caplog, no_graphs
