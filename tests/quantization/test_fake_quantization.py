@@ -88,6 +88,20 @@ def test_every_attention_rounds_and_stays_close(all_layers):
     np.testing.assert_allclose(values - values[0], np.round(values - values[0]), atol=1e-3)
 
 
+def test_scores_by_a_sum_round_no_product_of_query_and_key(all_layers):
+    x = keras.Input((LENGTH, WIDTH))
+    additive = keras.Model(x, ScoreAttention("concat", name="score")(x, x))
+    fake_quantize(additive)
+    with observing(additive):
+        additive(all_layers[1])
+    by_product, by_sum = (
+        {name for name in get_ranges(model) if name.count("/") == 1 and name.startswith("score/")}
+        for model in (all_layers[0], additive)
+    )
+    assert by_sum == {"score/value", "score/context"}
+    assert by_product == by_sum | {"score/query", "score/key", "score/scores"}
+
+
 def test_a_keras_file_keeps_which_parts_round(tmp_path):
     x = keras.Input((LENGTH, WIDTH))
     model = keras.Model(x, EncoderBlock(2, 64, name="block")(x))
