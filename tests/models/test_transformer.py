@@ -53,10 +53,15 @@ def test_projections_are_of_all_blocks():
 
 def test_the_last_states_of_pre_norm_stacks_are_normalised():
     model = build_model(TransformerConfig(**SIZES | CASES["pre-norm"]), "sequence_to_sequence")
+    last = {"sequence_output": "decoder_0", "encoder_output": "encoder_1"}
+    before = model(make_inputs())
+    for block in last.values():
+        model.get_layer(block).feed_forward.output_dense.bias.assign([3.0] + [0.0] * 7)
     outputs = model(make_inputs())
-    for name in ("sequence_output", "encoder_output"):
+    for name in last:
         np.testing.assert_allclose(np.mean(outputs[name], -1), 0, atol=1e-5)
         np.testing.assert_allclose(np.std(outputs[name], -1), 1, rtol=1e-3)
+        assert np.abs(outputs[name] - before[name])[..., 0].min() > 0.5, name
 
 
 def test_half_precision_is_near_and_its_logits_are_float32():
