@@ -30,7 +30,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).parents[1]
 PACKAGES = ("tfnlp", "distill", "recipes")
 # Rooms that are compared with other libraries in a room of tests of its own.
-COMPARED = ("checkpoints", "functional", "layers", "models")
+COMPARED = ("checkpoints", "configs", "functional", "layers", "models")
 # Seconds of the processor and of the clock for a test, and bytes of its process, above which a
 # mutant has not ended.
 SECONDS, CLOCK, BYTES = 240, 1200, 12 * 2**30

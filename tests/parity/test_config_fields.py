@@ -4,6 +4,7 @@ What then loads equals the reference, or the field is refused by its name. A fie
 harmless leaves the reference as it was, in training too; so the load need not be looked at.
 """
 
+import dataclasses
 import importlib
 import inspect
 import json
@@ -378,6 +379,26 @@ def test_fields_by_other_names_and_missing_fields(kind):
     # A config.json without a field means their default.
     whole, _ = read_fields(family, make().to_dict(), "config.json")
     assert read_fields(family, {"model_type": kind}, "config.json")[0] == whole
+
+
+# Where the defaults of `transformers` are another model's than the published base's.
+SIZES = {"num_layers", "num_heads", "hidden_dim", "intermediate_dim"}
+ROBERTA = {"max_length", "num_segments", "layer_norm_epsilon"}
+DEBERTA = {"terms", "absolute_positions"}
+OTHER_DEFAULTS = {
+    **{"roberta": ROBERTA, "xlm-roberta": ROBERTA | {"vocabulary_size"}},
+    "albert": SIZES - {"num_layers"},
+    **{"deberta": DEBERTA, "deberta-v2": DEBERTA | SIZES | {"num_buckets", "normalize_positions"}},
+    "xlnet": SIZES | {"classifier_dropout", "memory_length"},
+}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CASES if kind not in ("marian", "pegasus")])
+def test_defaults_are_those_of_transformers(kind):
+    fields = getattr(transformers, f"{CASES[kind][0]}Config")().to_dict()
+    theirs = dataclasses.asdict(read_fields(MAPS[kind], fields, "config.json")[0])
+    ours = dataclasses.asdict(MAPS[kind].config())
+    assert {k for k in ours if ours[k] != theirs[k]} == OTHER_DEFAULTS.get(kind, set())
 
 
 def test_activations_are_those_of_their_names():

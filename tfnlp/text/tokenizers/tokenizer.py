@@ -70,8 +70,7 @@ class Tokenizer:
 
         It has its id in the vocabulary, or the next one.
         """
-        add = self._engine.add_special_tokens if token.special else self._engine.add_tokens
-        add([token])
+        self._engine.add_tokens([token])  # special or not, as it says
         self.added_tokens.append(token)
         self._added_contents[self.token_id(token.content)] = token.content
         if token.special:
