@@ -1,12 +1,13 @@
 """Size and latency of files, measured in a process of their own."""
 
 import json
+import types
 
 import pytest
 
 from distill.reports import latency
 from distill.reports.latency import benchmark_file
-from distill.runtime import LiteRtBackend, TextClassifier
+from distill.runtime import LiteRtBackend
 from tfnlp.utils.errors import InputError
 
 
@@ -32,15 +33,19 @@ def test_lengths_that_a_file_cuts_are_not_timed_and_the_first_call_comes_first(
     assert {*lengths} == {32, 40}
 
 
-def test_mixed_and_equal_lengths_take_turns(file, monkeypatch):
+def test_mixed_and_equal_lengths_take_turns(monkeypatch):
     lengths = []
+    runner = types.SimpleNamespace(
+        tokenizer=types.SimpleNamespace(vocabulary_size=30),
+        backend=types.SimpleNamespace(run_one=None),
+    )
 
     def timed(run, encoding):
         lengths.append(len(encoding.token_ids))
         return 1.0 if lengths[-2:-1] == lengths[-1:] else 3.0
 
     monkeypatch.setattr(latency, "_timed", timed)
-    mixed, equal = latency.mixed_latencies(TextClassifier(file), (4, 8), 12)
+    mixed, equal = latency.mixed_latencies(runner, (4, 8), 12)
     assert lengths[:20] == [4, 8] * 10 and lengths[20:40] == [4] * 10 + [8] * 10
     assert lengths[40:] == [4, 8] * 2 + [4] * 2 + [8] * 2
     assert (mixed, equal) == (3.0, 1.0)
