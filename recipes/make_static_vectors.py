@@ -23,7 +23,7 @@ FLAGS = flags.FLAGS
 flags.DEFINE_string("teacher_dir", None, "Folder of an encoder, or its name on the Hub.")
 dataclass_flags.define(learning.StaticSettings)
 flags.DEFINE_list("text", None, "Files of texts to count tokens in, for the weights sif.")
-data_flags.define_column_flags()
+data_flags.define_column_flags("sentence")
 flags.DEFINE_list("scripts", [], "Scripts of Unicode whose tokens stay; all if not given.")
 flags.DEFINE_integer("keep_tokens", None, "Most tokens to keep, the commonest first.", 1)
 flags.DEFINE_string("output_dir", None, "Folder to write the model into.")

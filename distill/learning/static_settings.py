@@ -12,7 +12,7 @@ class StaticSettings(Settings):
     dims: int = setting(256, "Dimensions of the vectors, by PCA.", low=1)
     weights: str = setting(
         "zipf",
-        "Weight a / (a + p) of a token: by its share p of `texts` (sif), or by its rank in the "
+        "Weight a / (a + p) of a token: by its share p of `text` (sif), or by its rank in the "
         "vocabulary, which begins with the commonest tokens (zipf); or 1 (none).",
         choices=("zipf", "sif", "none"),
     )
