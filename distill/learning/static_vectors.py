@@ -8,6 +8,7 @@ import numpy as np
 from distill.learning.static_settings import StaticSettings
 from tfnlp.configs import StaticConfig, VectorHead
 from tfnlp.models import build_model, with_vectors
+from tfnlp.objectives.batches.special_token_template import SpecialTokenTemplate
 from tfnlp.text import Encoding, Encodings, LengthBatches
 from tfnlp.training.run.inference import predictor
 from tfnlp.utils.errors import InputError
@@ -52,25 +53,14 @@ def token_vectors(teacher, tokenizer):
 
     It is the mean of the states of a text of this token, those of [CLS] and [SEP] among them.
     """
-    first, last = _frame(tokenizer)
-    rows = [
-        Encoding(ids, [0] * len(ids))
-        for ids in ([*first, i, *last] for i in range(tokenizer.vocabulary_size))
-    ]
+    template = SpecialTokenTemplate.from_tokenizer(tokenizer)
+    rows = [Encoding(*template.around([i])) for i in range(tokenizer.vocabulary_size)]
     head = VectorHead(("mean",), normalize=False)
     predict = predictor(with_vectors(teacher, head), ("embedding",))
     batches = LengthBatches(
         Encodings.from_list(rows), BATCH_SIZE, pad_token_id=tokenizer.pad_token_id
     )
     return np.stack(predict(batches)["embedding"])
-
-
-def _frame(tokenizer):
-    """Return the ids before and after a text."""
-    (framed,), plain = tokenizer.encode(["a"]), tokenizer.encode_plain("a")
-    ids = [*framed.token_ids]
-    start = next(i for i in range(len(ids)) if ids[i : i + len(plain)] == plain)
-    return ids[:start], ids[start + len(plain) :]
 
 
 def reduce(vectors, dims):
