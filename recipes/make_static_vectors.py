@@ -37,6 +37,7 @@ def main():
     texts, columns = [] if FLAGS.text else None, (FLAGS.text_column, FLAGS.pair_column)
     for path in FLAGS.text or ():
         texts += data_flags.read_inputs(path, None, *columns).each_text()
+    settings.check_texts(texts)
     if texts and settings.weights != "sif" and not FLAGS.keep_tokens:
         raise no_effect("text", f"with weights={settings.weights} and without `keep_tokens`")
     entry_point.load_tensorflow()

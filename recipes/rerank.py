@@ -18,7 +18,7 @@ from absl import flags
 
 from distill import runtime
 from recipes.shell import entry_point
-from recipes.shell.command_line import check_output
+from recipes.shell.command_line import check_output, refuse_beside
 from recipes.shell.input_checks import names_file
 from tfnlp import pipelines
 from tfnlp.tasks.retrieval import ndcg_10
@@ -63,6 +63,7 @@ def main():
 def load_runner():
     if names_file():
         return runtime.load_runner(FLAGS.model, FLAGS.num_threads)
+    refuse_beside(["num_threads"], f"model={FLAGS.model}, which is no .tflite file")
     entry_point.load_tensorflow()
     return pipelines.load_runner(FLAGS.model, tokens=True)
 

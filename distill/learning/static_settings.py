@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from tfnlp.utils.errors import InputError
 from tfnlp.utils.settings import Settings, setting
 
 
@@ -17,3 +18,8 @@ class StaticSettings(Settings):
         choices=("zipf", "sif", "none"),
     )
     sif_coefficient: float = setting(1e-4, "The a of the weights.", above=0, below=1)
+
+    def check_texts(self, texts):
+        """Raise an InputError for weights by counts without texts to count in."""
+        if self.weights == "sif" and not texts:
+            raise InputError("weights=sif counts tokens in texts; give `text`.")

@@ -30,8 +30,7 @@ def make_static_embedder(teacher, tokenizer, settings=None, texts=None):
             without texts.
     """
     settings = settings or StaticSettings()
-    if settings.weights == "sif" and not texts:
-        raise InputError("weights=sif counts tokens in texts; give `text`.")
+    settings.check_texts(texts)
     size, width = tokenizer.vocabulary_size, teacher.output["sequence_output"].shape[-1]
     if settings.dims > min(size, width):
         raise InputError(

@@ -12,9 +12,9 @@ import pathlib
 import numpy as np
 from absl import logging
 
-from distill.runtime.index_settings import IndexSettings
 from tfnlp.utils.errors import InputError, needs_packages
 from tfnlp.utils.files import atomic_replace, read_json, write_json, write_json_lines
+from tfnlp.utils.settings import Settings, setting
 
 FACTS, GRAPH, TEXTS, VECTORS = "index.json", "index.usearch", "texts.jsonl", "vectors.i8"
 # Metric and type of usearch for each precision.
@@ -26,6 +26,23 @@ CANDIDATES = 40
 # Least cosine of a text's vector with that in the index. A file of 8 bits has 0.99 with its model,
 # another model about 0.
 SAME_MODEL = 0.95
+
+
+@dataclasses.dataclass(frozen=True)
+class IndexSettings(Settings):
+    """Settings of an index, described by the help of their fields."""
+
+    precision: str = setting(
+        "int8",
+        "Numbers of the vectors: float32, int8, or bits with int8 to score the first hits again.",
+        choices=("float32", "int8", "bits"),
+    )
+    dims: int | None = setting(
+        None,
+        "First dimensions of the vectors to keep, of a model with `matryoshka_dims`; all if not "
+        "given.",
+        low=1,
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from distill.runtime import TextEmbedder
+from tests.recipes.refusals import check_refusals
 from tfnlp.checkpoints import save_model
 from tfnlp.models import build_model
 from tfnlp.pipelines import load_runner
@@ -45,8 +46,8 @@ def test_vectors_of_a_teacher_learn_and_become_a_file(
     np.testing.assert_allclose(TextEmbedder(float_file(best)).embed(texts), expected, atol=1e-5)
 
 
-def test_texts_that_nothing_reads_are_refused(run, tmp_path):
+def test_bad_input_is_one_sentence(tmp_path):
     (tmp_path / "texts.txt").write_text("a fine film")
     flags = [f"--teacher_dir={tmp_path}", f"--output_dir={tmp_path / 'static'}"]
-    done = run("make_static_vectors", *flags, f"--text={tmp_path / 'texts.txt'}", status=2)
-    assert "--text" in done.stderr and "--keep_tokens" in done.stderr
+    cases = {f"--text={tmp_path / 'texts.txt'}": "--keep_tokens", "--weights=sif": "give --text"}
+    check_refusals("make_static_vectors", flags, cases)

@@ -47,6 +47,7 @@ def test_bad_input_is_one_sentence(flags, tmp_path):
         {
             "--output=x.csv": "output=x.csv",
             "--text_column=hit": "hit",
+            "--num_threads=2": "no .tflite file",
             "--relevance_column=text": "text 'a fine film'",
             f"--input={tmp_path / 'none.tsv'}": "none.tsv",
         },
