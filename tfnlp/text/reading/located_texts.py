@@ -10,8 +10,8 @@ def read_located_texts(paths, column="text"):
     """Return the (text, place) of files and folders, such as ("milk", "notes.txt, line 3").
 
     Args:
-        paths: tables in a format of `read_columns`, or files with a text on each line, or folders
-            of .txt and .md files, each of which is a text.
+        paths: tables in a format of `read_columns`, or files with a text on each line that is not
+            blank, or folders of .txt and .md files, each of which is a text.
         column: of the texts, in tables.
 
     Raises:
@@ -29,4 +29,5 @@ def _texts_of(path, column):
     if has_columns(path):
         rows = read_columns(path, [column])
         return ((row[column], f"{path}, {place}") for place, row in rows)
-    return ((text, f"{path}, line {number}") for number, text in read_lines(path))
+    lines = read_lines(path)
+    return ((text, f"{path}, line {number}") for number, text in lines if text.strip())
