@@ -30,12 +30,8 @@ def test_vectors_of_a_teacher_learn_and_become_a_file(
     figures = json.loads((tmp_path / "run/figures.json").read_text())
     assert figures["dev_ndcg_10"] == pytest.approx(1)
     towards = [f"--teacher_dir={tmp_path / 'teacher'}", f"--student_dir={tmp_path / 'static'}"]
-    towards += [
-        f"--output_dir={tmp_path / 'distilled'}",
-        "--soft_label_weight=0",
-        "--max_length=48",
-    ]
-    pairs[0:1] = [pairs[0], "--train_columns=text,other"]
+    towards += [f"--output_dir={tmp_path / 'distilled'}", "--soft_label_weight=0"]
+    towards += ["--train_columns=text,other", "--max_length=48"]
     run("distill_embedder", *pairs, *towards)
     lines = (tmp_path / "distilled/metrics.jsonl").read_text().splitlines()
     losses = [json.loads(line)["similarity_loss"] for line in lines if "similarity_loss" in line]
