@@ -37,13 +37,17 @@ def make_static_embedder(teacher, tokenizer, settings=None, texts=None):
             f"dims={settings.dims} is above the {width} dimensions of the teacher's vectors, or "
             f"its {size} tokens; give fewer."
         )
+    from sklearn.decomposition import PCA  # recipes load TensorFlow without scikit-learn
+
+    pca = PCA(settings.dims, svd_solver="covariance_eigh")
+    tables = {
+        "embeddings": pca.fit_transform(token_vectors(teacher, tokenizer)),
+        "token_weights": token_weights(tokenizer, settings, texts)[:, None],
+    }
     config = StaticConfig(size, settings.dims, pad_token_id=tokenizer.pad_token_id)
     model = build_model(config, "embedder")
-    weights = token_weights(tokenizer, settings, texts)
-    model.get_layer("embeddings").token_table.assign(
-        reduce(token_vectors(teacher, tokenizer), settings.dims)
-    )
-    model.get_layer("token_weights").token_table.assign(weights[:, None])
+    for name, table in tables.items():
+        model.get_layer(name).token_table.assign(table)
     return model
 
 
@@ -60,13 +64,6 @@ def token_vectors(teacher, tokenizer):
         Encodings.from_list(rows), BATCH_SIZE, pad_token_id=tokenizer.pad_token_id
     )
     return np.stack(predict(batches)["embedding"])
-
-
-def reduce(vectors, dims):
-    """Return the first principal components of vectors (V, D), (V, dims)."""
-    from sklearn.decomposition import PCA  # recipes load TensorFlow without scikit-learn
-
-    return PCA(dims, svd_solver="covariance_eigh").fit_transform(vectors)
 
 
 def token_weights(tokenizer, settings, texts=None):

@@ -21,11 +21,6 @@ class PlainTexts:
     texts: list
     originals: list | None = None
 
-    @property
-    def for_teacher(self):
-        """The `PlainTexts` that the teacher reads; None for the same."""
-        return None if self.originals is None else PlainTexts(self.originals)
-
     def __len__(self):
         return len(self.texts)
 
