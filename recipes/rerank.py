@@ -76,12 +76,12 @@ def read_hits():
     columns, hits = [FLAGS.query_column, FLAGS.text_column], {}
     relevance = FLAGS.relevance_column
     read = read_columns(FLAGS.input, [*columns, *filter(None, [relevance])])
-    for (place, row), whole in zip(read, read_rows(FLAGS.input), strict=True):
+    for (place, row), all_columns in zip(read, read_rows(FLAGS.input), strict=True):
         query, text = (row[column] for column in columns)
         of_hit = 0.0
         if relevance:
             of_hit = as_finite_number(row[relevance], f"{FLAGS.input}, {place}: {relevance}")
-        hits.setdefault(query, []).append((whole, text, of_hit))
+        hits.setdefault(query, []).append((all_columns, text, of_hit))
     return hits
 
 

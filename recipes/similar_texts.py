@@ -66,11 +66,11 @@ def main():
             index.megabytes,
             100 * runtime.recall(index, vectors),
         )
-    found = [(query, index.search(query, FLAGS.count)) for query in FLAGS.query]
+    answers = [(query, index.search(query, FLAGS.count)) for query in FLAGS.query]
     if FLAGS.output:
-        rows = ({"query": query} | vars(hit) for query, hits in found for hit in hits)
+        rows = ({"query": query} | vars(hit) for query, hits in answers for hit in hits)
         return write_json_lines(FLAGS.output, rows)
-    for query, hits in found:
+    for query, hits in answers:
         print(query)
         for hit in hits:
             print(f"  {hit.score:.4f}  {hit.source}  {' '.join(hit.text.split())[:200]}")
