@@ -12,6 +12,7 @@ resumes. Needs `.[parity]`.
 """
 
 import dataclasses
+import functools
 import pathlib
 import tempfile
 
@@ -135,17 +136,8 @@ def start(train, seed, **options):
     return model, text.load_tokenizer(FLAGS.model_dir), task
 
 
-def count_words(train, dev, seed):
-    """Return the accuracy of TF-IDF of words."""
-    return tf_idf("words", train, dev)
-
-
-def count_characters(train, dev, seed):
-    """Return the accuracy of TF-IDF of up to 5 characters."""
-    return tf_idf("characters", train, dev)
-
-
-def tf_idf(unit, train, dev):
+def tf_idf(unit, train, dev, seed):
+    """Return the accuracy of TF-IDF of words, or of up to 5 characters."""
     bag = baselines.BagOfWords(unit=unit, max_ngram=5 if unit == "characters" else 2)
     model = baselines.LinearClassifier(bag=bag).fit(train.texts, train.labels)
     return accuracy(model.predict(dev.texts), dev)
@@ -159,8 +151,8 @@ def accuracy(predictions, examples):
 METHODS = {
     "setfit": train_setfit,
     "plain fine-tuning": train_plain,
-    "TF-IDF, words": count_words,
-    "TF-IDF, characters": count_characters,
+    "TF-IDF, words": functools.partial(tf_idf, "words"),
+    "TF-IDF, characters": functools.partial(tf_idf, "characters"),
     "finetune_few_shot": train_few_shot,
 }
 

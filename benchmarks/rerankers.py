@@ -10,7 +10,6 @@ is the question's own or the best other one by BM25. Late interaction compares t
 one thread, and are kept in --output_dir. Needs `.[search]`.
 """
 
-import dataclasses
 import pathlib
 import subprocess
 import sys
@@ -35,18 +34,6 @@ flags.DEFINE_integer("max_length", 192, "Tokens of a pair, or of a text.", 3)
 flags.DEFINE_integer("epochs", 2, "Epochs of the cross-encoder.", 1)
 
 
-@dataclasses.dataclass
-class Search:
-    """Hits of queries: the texts, the first first, and whether each is the right one."""
-
-    queries: list
-    hits: list
-    relevances: list
-
-    def ndcg(self):
-        return float(np.mean([ndcg_10(x) for x in self.relevances]))
-
-
 def main(_):
     train, dev = (tasks.read_questions(path) for path in (FLAGS.train, FLAGS.dev))
     corpus = [*dict.fromkeys([*dev.contexts, *train.contexts])]
@@ -65,31 +52,28 @@ def main(_):
     print("| --- " * (2 + 2 * len(rerankers)) + "|")
     for name, scores in searches.items():
         search = first_hits(dev, corpus, scores)
-        cells = [f"{search.ndcg():.3f}"]
+        cells = [f"{np.mean([ndcg_10(relevances) for *_, relevances in search]):.3f}"]
         for score in rerankers.values():
             after, milliseconds = reranked(search, score)
-            cells += [f"{after.ndcg():.3f}", f"{milliseconds:.1f}"]
+            cells += [f"{after:.3f}", f"{milliseconds:.1f}"]
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
 def first_hits(questions, corpus, scores):
-    """Return the `Search` of the first 20 texts by scores (queries, texts)."""
+    """Return (question, texts, relevances) of the first 20 texts by scores (queries, texts)."""
     places = np.argsort(-scores, axis=1, kind="stable")[:, :20]
-    hits = [[corpus[i] for i in row] for row in places]
-    rows = zip(hits, questions.contexts, strict=True)
-    return Search(
-        questions.questions, hits, [[float(x == right) for x in row] for row, right in rows]
-    )
+    hits = ([corpus[i] for i in row] for row in places)
+    rows = zip(questions.questions, hits, questions.contexts, strict=True)
+    return [(question, row, [float(x == right) for x in row]) for question, row, right in rows]
 
 
 def reranked(search, score):
-    """Return a `Search` whose first hits are ranked by a function, and its ms a query."""
-    relevances, start = [], time.perf_counter()
-    for query, hits, relevance in zip(search.queries, search.hits, search.relevances, strict=True):
+    """Return the nDCG@10 of hits that a function ranks anew, and its ms a query."""
+    values, start = [], time.perf_counter()
+    for query, hits, relevances in search:
         order = pipelines.rerank(score(query, hits[: FLAGS.first]), len(hits))
-        relevances.append([relevance[i] for i in order])
-    seconds = time.perf_counter() - start
-    return dataclasses.replace(search, relevances=relevances), 1000 * seconds / len(search.queries)
+        values.append(ndcg_10([relevances[i] for i in order]))
+    return np.mean(values), 1000 * (time.perf_counter() - start) / len(search)
 
 
 def train_cross_encoder(questions, corpus, folder):

@@ -25,12 +25,12 @@ flags.DEFINE_integer("dims", None, "First dimensions of the vectors.")
 
 def main(_):
     rows = text.read_located_texts(FLAGS.texts, FLAGS.text_column)
-    embedder = Kept(runtime.TextEmbedder(FLAGS.model))
+    embedder = runtime.TextEmbedder(FLAGS.model)
     asked, kept = rows[::10], [row for i, row in enumerate(rows) if i % 10]
-    dims = FLAGS.dims or embedder.embed([asked[0][0]]).shape[1]
-    queries = embedder.embed([text for text, _ in asked])[:, :dims]
+    queries = embedder.embed([text for text, _ in asked], prompt=embedder.query_prompt)
+    queries = queries[:, : FLAGS.dims]
     queries /= np.linalg.norm(queries, axis=1, keepdims=True)
-    print(f"{len(kept)} texts, {len(queries)} queries, {dims} dimensions")
+    print(f"{len(kept)} texts, {len(queries)} queries, {queries.shape[1]} dimensions")
     print("| vectors | MB | recall of 1 | recall of 10 | ms a query |")
     print("| --- | --- | --- | --- | --- |")
     for precision in ("float32", "int8", "bits"):
@@ -58,20 +58,6 @@ def print_own_rounding(vectors, queries):
     index = types.SimpleNamespace(nearest=lambda x, count: [graph.search(x, count).keys])
     shares = (runtime.recall(index, vectors, queries, count) for count in (1, 10))
     print("| int8 by usearch | | " + " | ".join(f"{100 * x:.1f} %" for x in shares) + " | |")
-
-
-class Kept:
-    """Embedder that embeds each text once."""
-
-    def __init__(self, embedder):
-        self._embedder, self._vectors = embedder, {}
-        self.tokenizer, self.max_length = embedder.tokenizer, embedder.max_length
-        self.settings = embedder.settings
-
-    def embed(self, texts, prompt=None):
-        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        self._vectors |= dict(zip(new, self._embedder.embed(new, prompt=prompt), strict=True))
-        return np.stack([self._vectors[text] for text in texts])
 
 
 if __name__ == "__main__":

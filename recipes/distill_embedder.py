@@ -81,7 +81,8 @@ def main():
         held_out = learning.hold_out_pairs(splits["train"], embed, task.prompts)
         splits["train"], splits["dev"] = held_out
     splits["train"] = task.with_prompts(splits["train"])
-    distillation_run.distill(task, splits, splits["train"].for_teacher)
+    originals = splits["train"].originals
+    distillation_run.distill(task, splits, originals and learning.PlainTexts(originals))
 
 
 def load_teacher(task):

@@ -18,6 +18,7 @@ from absl import flags
 
 from recipes.flags import data_flags, dataclass_flags, task_flags
 from recipes.shell import entry_point, finetuning_run
+from recipes.shell.command_line import no_effect
 from tfnlp import tasks
 from tfnlp.tasks.vector_settings import VectorSettings
 
@@ -29,6 +30,8 @@ finetuning_run.define_flags()
 
 def main():
     finetuning_run.check_flags()
+    if FLAGS.adversarial_weight:
+        raise no_effect("adversarial_weight", "on vectors, which are no probabilities")
     settings = dataclass_flags.read(VectorSettings, num_texts=len(FLAGS.text_columns))
     splits = task_flags.read_text_groups(settings)
     task = tasks.SentenceVectors(settings, *task_flags.read_prompts(FLAGS.model_dir))

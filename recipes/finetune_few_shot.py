@@ -13,7 +13,7 @@ from absl import flags
 
 from recipes.flags import task_flags
 from recipes.shell import entry_point, finetuning_run
-from recipes.shell.command_line import group, no_effect
+from recipes.shell.command_line import group, hide, no_effect
 from tfnlp import tasks, text, training
 
 FLAGS = flags.FLAGS
@@ -24,13 +24,14 @@ with group("Data"):
     )
 task_flags.define_monitor_flag(("accuracy", "macro_f1", "matthews"), "accuracy")
 task_flags.define_baseline_flag()
-task_flags.define_pooling_flag("mean")
+task_flags.define_pooling_flag()
 finetuning_run.define_flags()
 # Those of setfit 1.2.
 for name, value in {"epochs": 1, "learning_rate": 2e-5, "batch_size": 16}.items():
     FLAGS.set_default(name, value)
 # Of other texts and losses than those of the pairs.
 UNUSED = ("multi_label", "label_columns", "pair_column", "adversarial_weight")
+hide(*UNUSED)
 
 
 def main():

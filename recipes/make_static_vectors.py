@@ -23,7 +23,7 @@ FLAGS = flags.FLAGS
 flags.DEFINE_string("teacher_dir", None, "Folder of an encoder, or its name on the Hub.")
 dataclass_flags.define(learning.StaticSettings)
 flags.DEFINE_list("text", None, "Files of texts to count tokens in, for the weights sif.")
-data_flags.define_column_flags()
+data_flags.define_column_flags("sentence")
 flags.DEFINE_list("scripts", [], "Scripts of Unicode whose tokens stay; all if not given.")
 flags.DEFINE_integer("keep_tokens", None, "Most tokens to keep, the commonest first.", 1)
 flags.DEFINE_string("output_dir", None, "Folder to write the model into.")
@@ -37,6 +37,7 @@ def main():
     texts, columns = [] if FLAGS.text else None, (FLAGS.text_column, FLAGS.pair_column)
     for path in FLAGS.text or ():
         texts += data_flags.read_inputs(path, None, *columns).each_text()
+    settings.check_texts(texts)
     if texts and settings.weights != "sif" and not FLAGS.keep_tokens:
         raise no_effect("text", f"with weights={settings.weights} and without `keep_tokens`")
     entry_point.load_tensorflow()

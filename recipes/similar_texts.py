@@ -18,12 +18,12 @@ from absl import flags, logging
 from distill import runtime
 from recipes.flags import dataclass_flags
 from recipes.shell import entry_point
-from recipes.shell.command_line import refuse_without
+from recipes.shell.command_line import check_output, refuse_without
 from recipes.shell.input_checks import names_file
 from tfnlp import pipelines, text
-from tfnlp.tasks.kinds import EMBEDDER
+from tfnlp.pipelines.pipeline import Embedder
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import check_absent, check_folder
+from tfnlp.utils.files import check_absent, check_folder, write_json_lines
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", None, "A .tflite file of vectors, or the folder of a model.")
@@ -36,13 +36,16 @@ dataclass_flags.define(runtime.IndexSettings)
 flags.DEFINE_bool("overwrite", False, "Write over the index that is there.")
 flags.DEFINE_multi_string("query", [], "A text to search for.")
 flags.DEFINE_integer("count", 10, "Texts to find for each query.", 1)
+flags.DEFINE_string("output", None, "File to write the hits to, a .jsonl, as `rerank` reads it.")
 flags.mark_flags_as_required(["model", "index_dir"])
 
 
 def main():
     folder = pathlib.Path(FLAGS.index_dir)
     refuse_without(["precision", "dims", "text_column", "overwrite"], "texts")
-    refuse_without(["count"], "query")
+    refuse_without(["count", "output"], "query")
+    if FLAGS.output:
+        check_output("output", ".jsonl")
     if not (FLAGS.texts or FLAGS.query):
         raise InputError("Give `texts` to index, `query` to search for, or both.")
     if FLAGS.texts:
@@ -63,20 +66,26 @@ def main():
             index.megabytes,
             100 * runtime.recall(index, vectors),
         )
-    for query in FLAGS.query:
+    answers = [(query, index.search(query, FLAGS.count)) for query in FLAGS.query]
+    if FLAGS.output:
+        rows = ({"query": query} | vars(hit) for query, hits in answers for hit in hits)
+        return write_json_lines(FLAGS.output, rows)
+    for query, hits in answers:
         print(query)
-        for hit in index.search(query, FLAGS.count):
-            print(f"  {hit.score:.4f}  {hit.source}  {' '.join(hit.text.split())}")
+        for hit in hits:
+            print(f"  {hit.score:.4f}  {hit.source}  {' '.join(hit.text.split())[:200]}")
 
 
 def load_embedder():
     """Return the pipeline of vectors of --model."""
     if names_file():
-        return runtime.TextEmbedder(FLAGS.model)
-    entry_point.load_tensorflow()
-    if pipelines.read_kind(FLAGS.model) != EMBEDDER:
+        runner = runtime.load_runner(FLAGS.model)
+    else:
+        entry_point.load_tensorflow()
+        runner = pipelines.load_runner(FLAGS.model)
+    if not isinstance(runner, Embedder):
         raise InputError(f"model={FLAGS.model} makes no vectors; give one of finetune_embedder.")
-    return pipelines.load_runner(FLAGS.model)
+    return runner
 
 
 if __name__ == "__main__":

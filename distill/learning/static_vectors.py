@@ -8,6 +8,7 @@ import numpy as np
 from distill.learning.static_settings import StaticSettings
 from tfnlp.configs import StaticConfig, VectorHead
 from tfnlp.models import build_model, with_vectors
+from tfnlp.objectives.batches.special_token_template import SpecialTokenTemplate
 from tfnlp.text import Encoding, Encodings, LengthBatches
 from tfnlp.training.run.inference import predictor
 from tfnlp.utils.errors import InputError
@@ -29,21 +30,24 @@ def make_static_embedder(teacher, tokenizer, settings=None, texts=None):
             without texts.
     """
     settings = settings or StaticSettings()
-    if settings.weights == "sif" and not texts:
-        raise InputError("weights=sif counts tokens in texts; give `text`.")
+    settings.check_texts(texts)
     size, width = tokenizer.vocabulary_size, teacher.output["sequence_output"].shape[-1]
     if settings.dims > min(size, width):
         raise InputError(
             f"dims={settings.dims} is above the {width} dimensions of the teacher's vectors, or "
             f"its {size} tokens; give fewer."
         )
+    from sklearn.decomposition import PCA  # recipes load TensorFlow without scikit-learn
+
+    pca = PCA(settings.dims, svd_solver="covariance_eigh")
+    tables = {
+        "embeddings": pca.fit_transform(token_vectors(teacher, tokenizer)),
+        "token_weights": token_weights(tokenizer, settings, texts)[:, None],
+    }
     config = StaticConfig(size, settings.dims, pad_token_id=tokenizer.pad_token_id)
     model = build_model(config, "embedder")
-    weights = token_weights(tokenizer, settings, texts)
-    model.get_layer("embeddings").token_table.assign(
-        reduce(token_vectors(teacher, tokenizer), settings.dims)
-    )
-    model.get_layer("token_weights").token_table.assign(weights[:, None])
+    for name, table in tables.items():
+        model.get_layer(name).token_table.assign(table)
     return model
 
 
@@ -52,32 +56,14 @@ def token_vectors(teacher, tokenizer):
 
     It is the mean of the states of a text of this token, those of [CLS] and [SEP] among them.
     """
-    first, last = _frame(tokenizer)
-    rows = [
-        Encoding(ids, [0] * len(ids))
-        for ids in ([*first, i, *last] for i in range(tokenizer.vocabulary_size))
-    ]
+    template = SpecialTokenTemplate.from_tokenizer(tokenizer)
+    rows = [Encoding(*template.around([i])) for i in range(tokenizer.vocabulary_size)]
     head = VectorHead(("mean",), normalize=False)
     predict = predictor(with_vectors(teacher, head), ("embedding",))
     batches = LengthBatches(
         Encodings.from_list(rows), BATCH_SIZE, pad_token_id=tokenizer.pad_token_id
     )
     return np.stack(predict(batches)["embedding"])
-
-
-def _frame(tokenizer):
-    """Return the ids before and after a text."""
-    (framed,), plain = tokenizer.encode(["a"]), tokenizer.encode_plain("a")
-    ids = [*framed.token_ids]
-    start = next(i for i in range(len(ids)) if ids[i : i + len(plain)] == plain)
-    return ids[:start], ids[start + len(plain) :]
-
-
-def reduce(vectors, dims):
-    """Return the first principal components of vectors (V, D), (V, dims)."""
-    from sklearn.decomposition import PCA  # recipes load TensorFlow without scikit-learn
-
-    return PCA(dims, svd_solver="covariance_eigh").fit_transform(vectors)
 
 
 def token_weights(tokenizer, settings, texts=None):

@@ -5,8 +5,7 @@ import itertools
 import random
 
 from tfnlp.objectives import read_texts
-from tfnlp.tasks import SentenceVectors, TextGroups
-from tfnlp.text.reading.readers import read_columns
+from tfnlp.tasks import SentenceVectors, TextGroups, read_text_groups
 from tfnlp.utils.errors import InputError
 
 
@@ -21,11 +20,6 @@ class PlainTexts:
 
     texts: list
     originals: list | None = None
-
-    @property
-    def for_teacher(self):
-        """The `PlainTexts` that the teacher reads; None for the same."""
-        return None if self.originals is None else PlainTexts(self.originals)
 
     def __len__(self):
         return len(self.texts)
@@ -80,7 +74,7 @@ def read_translations(paths, columns):
         columns: of the text, which the teacher reads, and of its translations.
 
     Raises:
-        InputError: as in `read_columns`, for fewer than 2 columns, and for an empty text.
+        InputError: as in `read_text_groups`.
     """
     if len({*columns}) < max(2, len(columns)):
         raise InputError(
@@ -89,13 +83,8 @@ def read_translations(paths, columns):
         )
     pairs = {}
     for path in paths:
-        for place, row in read_columns(path, columns):
-            for column in columns:
-                if not row[column].strip():
-                    raise InputError(
-                        f"{path}, {place}: {column} is empty; write its text, or leave it out."
-                    )
-                pairs[row[column].strip(), row[columns[0]].strip()] = None
+        for texts in read_text_groups(path, columns).texts:
+            pairs |= dict.fromkeys((text.strip(), texts[0].strip()) for text in texts)
     return PlainTexts(*map(list, zip(*pairs, strict=True)))
 
 

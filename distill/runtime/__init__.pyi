@@ -2,7 +2,6 @@
 
 from .associated_files import read_files as read_files
 from .head_learner import HeadLearner as HeadLearner
-from .index_settings import IndexSettings as IndexSettings
 from .litert_backend import EndingChooser as EndingChooser
 from .litert_backend import LiteRtBackend as LiteRtBackend
 from .litert_backend import MultiLabelClassifier as MultiLabelClassifier
@@ -17,6 +16,7 @@ from .litert_backend import load_runner as load_runner
 from .text_generation import TextGenerator as TextGenerator
 from .text_generation import Translator as Translator
 from .text_generation import read_tokenizers as read_tokenizers
+from .text_index import IndexSettings as IndexSettings
 from .text_index import TextIndex as TextIndex
 from .text_index import recall as recall
 from .text_index import write_index as write_index

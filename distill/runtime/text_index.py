@@ -12,9 +12,9 @@ import pathlib
 import numpy as np
 from absl import logging
 
-from distill.runtime.index_settings import IndexSettings
 from tfnlp.utils.errors import InputError, needs_packages
-from tfnlp.utils.files import atomic_replace, read_json, write_json, write_text
+from tfnlp.utils.files import atomic_replace, read_json, write_json, write_json_lines
+from tfnlp.utils.settings import Settings, setting
 
 FACTS, GRAPH, TEXTS, VECTORS = "index.json", "index.usearch", "texts.jsonl", "vectors.i8"
 # Metric and type of usearch for each precision.
@@ -29,12 +29,29 @@ SAME_MODEL = 0.95
 
 
 @dataclasses.dataclass(frozen=True)
+class IndexSettings(Settings):
+    """Settings of an index, described by the help of their fields."""
+
+    precision: str = setting(
+        "int8",
+        "Numbers of the vectors: float32, int8, or bits with int8 to score the first hits again.",
+        choices=("float32", "int8", "bits"),
+    )
+    dims: int | None = setting(
+        None,
+        "First dimensions of the vectors to keep, of a model with `matryoshka_dims`; all if not "
+        "given.",
+        low=1,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
 class Hit:
     """Text that a search found.
 
     Args:
         text: of the index.
-        source: of the text, such as "notes.txt:3".
+        source: of the text, such as "notes.txt, line 3".
         score: cosine of its vector with the query's.
     """
 
@@ -82,8 +99,7 @@ def write_index(folder, texts, embedder, settings=None):
     if settings.precision == "bits":
         with atomic_replace(folder / VECTORS) as temporary:
             _as_int8(vectors, facts["scale"]).tofile(temporary)
-    lines = (json.dumps({"text": t, "source": s}, ensure_ascii=False) + "\n" for t, s in texts)
-    write_text(folder / TEXTS, "".join(lines))
+    write_json_lines(folder / TEXTS, ({"text": t, "source": s} for t, s in texts))
     write_json(folder / FACTS, facts)  # last, so that a folder with it has all of them
     return vectors
 
@@ -95,15 +111,14 @@ def _vectors(texts, embedder, dims):
             raise InputError(f"{source} is an empty text; write one, or leave it out.")
     if not texts:
         raise InputError("There is no text to index; give some.")
-    strings, most = [text for text, _ in texts], embedder.max_length
-    cut = np.count_nonzero(embedder.tokenizer.encode(strings, max_length=most).truncated)
-    if cut:
+    strings, prompt = [text for text, _ in texts], embedder.text_prompt
+    if cut := np.count_nonzero(embedder.encode(strings, prompt=prompt).truncated):
         logging.warning(
             "%d of %d texts have more than the model's %d tokens, and are found by their "
             "beginning alone; split them.",
-            *(cut, len(texts), most),
+            *(cut, len(texts), embedder.max_length),
         )
-    vectors = embedder.embed(strings, prompt=embedder.text_prompt)
+    vectors = embedder.embed(strings, prompt=prompt)
     width = vectors.shape[1]
     if (dims or 0) > width:
         raise InputError(
@@ -162,13 +177,13 @@ class TextIndex:
         """
         if not query.strip():
             raise InputError("The query is empty; give a text to search for.")
-        (encoding,), most = self.embedder.tokenizer.encode([query]), self.embedder.max_length
-        if len(encoding.token_ids) > most:
+        prompt = self.embedder.query_prompt
+        if np.any(self.embedder.encode([query], prompt=prompt).truncated):
             raise InputError(
-                f"The query has {len(encoding.token_ids)} tokens, and the model reads {most}; "
-                "shorten it."
+                f"The query has more than the {self.embedder.max_length} tokens that the model "
+                "reads; shorten it."
             )
-        vectors = self.embedder.embed([query], prompt=self.embedder.query_prompt)
+        vectors = self.embedder.embed([query], prompt=prompt)
         vector = self._of(vectors)[0]
         numbers, scores = self.nearest(vector, count)
         rows = ((self.texts[i], float(score)) for i, score in zip(numbers, scores, strict=True))

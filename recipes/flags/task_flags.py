@@ -170,11 +170,13 @@ def define_embedder_flags():
         "Column of the number, with cosine, cosent and contrastive; score if not given.",
     )
     dataclass_flags.define(VectorSettings)
-    define_pooling_flag("that of a folder of sentence-transformers, else mean, if not given")
+    define_pooling_flag()
 
 
 @group("Task")
-def define_pooling_flag(default):
+def define_pooling_flag(
+    default="that of a folder of sentence-transformers, else mean, if not given",
+):
     """Define --pooling, the vector of a text; `default` ends its help."""
     flags.DEFINE_list(
         "pooling",

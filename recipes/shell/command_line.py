@@ -140,7 +140,7 @@ def refuse_beside(names, beside):
 def refuse_without(names, needed):
     """Raise an InputError for the first of these flags that is given without the flag it needs."""
     for name in names:
-        if not FLAGS[name].using_default_value and FLAGS[needed].value in (None, False):
+        if not (FLAGS[name].using_default_value or FLAGS[needed].value):
             raise no_effect(name, f"without `{needed}`", "give it, or leave this out")
 
 

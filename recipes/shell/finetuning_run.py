@@ -3,7 +3,7 @@
 from absl import flags
 
 from recipes.flags import compression_flags, knowledge_flags, model_flags, training_flags
-from recipes.shell.command_line import group, hide, no_effect
+from recipes.shell.command_line import group, hide
 from tfnlp import training
 from tfnlp.training.step.published_settings import FINE_TUNING
 from tfnlp.utils.errors import InputError
@@ -95,8 +95,6 @@ def make_regularizer(model, task):
     """Return the `AdversarialRegularizer` of the flags, or None."""
     if not FLAGS.adversarial_weight:
         return None
-    if task.kind.link is None:
-        raise no_effect("adversarial_weight", "on vectors, which are no probabilities")
     return training.AdversarialRegularizer(
         model, task.kind, FLAGS.adversarial_weight, FLAGS.adversarial_step, seed=FLAGS.seed
     )

@@ -15,8 +15,10 @@ TEXTS = ["a fine film", "the dull plot", "film", "the film is not fine"]
 
 @pytest.fixture
 def flags(tmp_path):
-    rows = ["query\ttext\trelevant"]
-    rows += [f"{q}\t{t}\t{int(i == 3)}" for q in ("film", "plot") for i, t in enumerate(TEXTS)]
+    rows = ["query\ttext\trelevant\tsource"]
+    rows += [
+        f"{q}\t{t}\t{int(i == 3)}\t{i}" for q in ("film", "plot") for i, t in enumerate(TEXTS)
+    ]
     (tmp_path / "hits.tsv").write_text("\n".join(rows))
     files = [f"--model={tmp_path / 'pairs'}", f"--input={tmp_path / 'hits.tsv'}"]
     return [*files, f"--output={tmp_path / 'ranked.jsonl'}", "--first=3"]
@@ -30,6 +32,7 @@ def test_hits_are_sorted_by_the_model(run, flags, one_layer, tokenizer, tmp_path
     scores = load_runner(tmp_path / "pairs").score(["film"] * 3, TEXTS[:3])
     order = sorted(range(3), key=lambda i: -scores[i])
     assert [x["text"] for x in lines[:4]] == [TEXTS[i] for i in order] + [TEXTS[3]]
+    assert [x["source"] for x in lines[:4]] == [*map(str, order), "3"]
     assert [x["score"] for x in lines[:3]] == pytest.approx([scores[i] for i in order], rel=1e-5)
     assert lines[3]["score"] is None and {x["query"] for x in lines[4:]} == {"plot"}
     value = ndcg_10([0, 0, 0, 1])
@@ -44,6 +47,7 @@ def test_bad_input_is_one_sentence(flags, tmp_path):
         {
             "--output=x.csv": "output=x.csv",
             "--text_column=hit": "hit",
+            "--num_threads=2": "no .tflite file",
             "--relevance_column=text": "text 'a fine film'",
             f"--input={tmp_path / 'none.tsv'}": "none.tsv",
         },

@@ -141,6 +141,13 @@ def test_settings_that_do_not_fit_are_refused(settings):
         VectorSettings(**settings)
 
 
+@pytest.mark.parametrize(("loss", "score"), [("cosine", 1.5), ("contrastive", -0.5)])
+def test_scores_of_another_scale_are_refused(loss, score, tokenizer):
+    groups = dataclasses.replace(GROUPS, scores=[0, 1, score])
+    with pytest.raises(InputError, match=f"{loss} takes .* not {score}"):
+        SentenceVectors(VectorSettings(loss=loss)).encode(tokenizer, groups, 12)
+
+
 def test_a_loss_of_all_pairs_counts_as_one_entry():
     """By which replicas average it; a sum of all would grow with their number."""
     vectors = np.random.default_rng(0).normal(size=(4, 2, 8)).astype("float32")

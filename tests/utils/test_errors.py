@@ -2,7 +2,7 @@
 
 import pytest
 
-from tfnlp.utils.errors import InputError, needs_packages
+from tfnlp.utils.errors import InputError, needs_packages, unknown_name
 
 
 def test_a_package_that_is_absent_is_named():
@@ -16,3 +16,7 @@ def test_a_package_that_is_there_and_fails_tells_itself_why():
         raise ImportError("built for another version")
     with pytest.raises(ImportError, match="cannot import name"), needs_packages("a", "b"):
         from tfnlp.utils.errors import no_such_name  # noqa: F401
+
+
+def test_no_names_are_told_where_there_are_none():
+    assert str(unknown_name("x", "a", {})) == "x=a is unknown; there are none, so leave it out."

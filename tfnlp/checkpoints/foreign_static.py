@@ -6,7 +6,7 @@ Model2vec's `mapping` has the row of each token, and it leaves unknown tokens ou
 import numpy as np
 
 from tfnlp.checkpoints.static_map import TABLE, WEIGHTS
-from tfnlp.checkpoints.tensors import TensorReader
+from tfnlp.checkpoints.tensors import HeldTensors, TensorReader
 from tfnlp.configs import StaticConfig
 from tfnlp.text.tokenizers.tokenizer_files import foreign_static
 from tfnlp.text.tokenizers.unframed import UnframedTokenizer
@@ -35,44 +35,25 @@ def _table_name(reader):
     raise InputError(f"{reader.description} lacks the tensor {TABLE}; get it anew.")
 
 
-class ForeignReader:
-    """Tensors of a folder of model2vec or StaticEmbedding, as of one that `STATIC` writes.
+def read_foreign_tensors(folder):
+    """Return the tensors of a folder of model2vec or StaticEmbedding, as of one of `STATIC`.
 
     Raises:
         InputError: if the folder lacks a tensor, or has another number of rows than of tokens.
     """
-
-    def __init__(self, folder):
-        place = foreign_static(folder)
-        reader = TensorReader(place)
-        self.description = reader.description
-        stored = {name: reader.read(name) for name in reader.names()}
-        table = stored[_table_name(reader)]
-        if MAPPING in stored:
-            table = table[stored[MAPPING].astype("int64")]
-        weights = stored.get(WEIGHTS, np.ones(len(table), "float32")).astype("float32")
-        tokenizer = UnframedTokenizer.from_folder(place)
-        if len({len(table), len(weights), tokenizer.vocabulary_size}) > 1:
-            raise InputError(
-                f"{self.description} has {len(table)} vectors and {len(weights)} weights for "
-                f"{tokenizer.vocabulary_size} tokens; get it anew."
-            )
-        if THEIR_TABLE not in stored and tokenizer.unknown_token_id is not None:
-            weights[tokenizer.unknown_token_id] = 0
-        self._tensors = {TABLE: table.astype("float32"), WEIGHTS: weights}
-
-    def size(self):
-        """Return the size of the tensors in bytes."""
-        return sum(value.nbytes for value in self._tensors.values())
-
-    def names(self):
-        """Return the names of the tensors."""
-        return [*self._tensors]
-
-    def shape(self, name):
-        """Return a tensor's shape."""
-        return self._tensors[name].shape
-
-    def read(self, name):
-        """Return a tensor."""
-        return self._tensors[name]
+    place = foreign_static(folder)
+    reader = TensorReader(place)
+    stored = {name: reader.read(name) for name in reader.names()}
+    table = stored[_table_name(reader)]
+    if MAPPING in stored:
+        table = table[stored[MAPPING].astype("int64")]
+    weights = stored.get(WEIGHTS, np.ones(len(table), "float32")).astype("float32")
+    tokenizer = UnframedTokenizer.from_folder(place)
+    if len({len(table), len(weights), tokenizer.vocabulary_size}) > 1:
+        raise InputError(
+            f"{reader.description} has {len(table)} vectors and {len(weights)} weights for "
+            f"{tokenizer.vocabulary_size} tokens; get it anew."
+        )
+    if THEIR_TABLE not in stored and tokenizer.unknown_token_id is not None:
+        weights[tokenizer.unknown_token_id] = 0
+    return HeldTensors(reader.description, {TABLE: table.astype("float32"), WEIGHTS: weights})

@@ -20,6 +20,7 @@ from tfnlp.checkpoints.keras_hub_map import (
     read_task,
     without_segments,
 )
+from tfnlp.checkpoints.tensors import HeldTensors
 from tfnlp.checkpoints.weight_assignment import as_stored, assign_weights
 from tfnlp.configs import TEXT_CLASS_HEADS
 from tfnlp.functional.activations import get_activation
@@ -33,28 +34,15 @@ from tfnlp.utils.errors import InputError, unknown_name
 UNCHECKED = {"activation", "layer_norm_epsilon", "pad_token_id", "initializer_range"}
 
 
-class VariableReader:
-    """Reader of a live model's variables by path, with the interface of `TensorReader`.
+class VariableReader(HeldTensors):
+    """Reader of a live model's variables by path.
 
     `family` and `config` are those that `read_backbone` returns for the backbone or task `model`.
     """
 
     def __init__(self, model, family, config):
-        self.description = f"keras-hub's {type(model).__name__}"
-        self._tensors = merged_weights(model)
+        super().__init__(f"keras-hub's {type(model).__name__}", merged_weights(model))
         self._tensors |= family.computed(config, self.read)
-
-    def size(self):
-        """Return the size of files, of which there are none."""
-        return 0
-
-    def names(self):
-        """Return the names of all tensors."""
-        return list(self._tensors)
-
-    def shape(self, name):
-        """Return a tensor's shape."""
-        return tuple(self._tensors[name].shape)
 
     def read(self, name):
         """Return a tensor as a NumPy array of float32."""

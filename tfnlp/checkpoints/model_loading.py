@@ -15,7 +15,7 @@ from tfnlp.checkpoints.checkpoint_config import (
     read_labels,
 )
 from tfnlp.checkpoints.checkpoint_map import MULTI_LABEL, map_of
-from tfnlp.checkpoints.foreign_static import ForeignReader
+from tfnlp.checkpoints.foreign_static import read_foreign_tensors
 from tfnlp.checkpoints.sentence_module_weights import assign_modules
 from tfnlp.checkpoints.sentence_modules import read_classes, read_vector_head
 from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, untouched, weight_names
@@ -168,7 +168,7 @@ def _open_checkpoint(source):
     # Before the weights, which may be large, are fetched.
     family, config = read_family(folder)
     if foreign_static(folder):
-        return folder, family, config, ForeignReader(folder)
+        return folder, family, config, read_foreign_tensors(folder)
     if is_preset_file(folder / "config.json"):
         find_folder(source, ["*.weights.h5"])  # whole or in shards
         return folder, family, config, checkpoints.keras_hub_conversion.open_preset(folder)

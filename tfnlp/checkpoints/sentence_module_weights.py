@@ -5,7 +5,6 @@ import numpy as np
 
 from tfnlp.checkpoints.sentence_modules import (
     ACTIVATIONS,
-    FLAGS,
     LENGTHS,
     MODES,
     MODULES,
@@ -92,10 +91,10 @@ def write_modules(model, folder, settings):
 
 
 def _pooling_settings(model, head):
-    theirs = {ours: name for name, ours in MODES.items()}
+    theirs = {ours: name for name, (ours, _) in MODES.items()}
     modes = [theirs[mode] for mode in head.pooling]
-    pooling = {flag: mode in modes for mode, flag in FLAGS.items()}
-    if modes != sorted(modes, key=[*FLAGS].index):  # an order that versions before 6 lack
+    pooling = {flag: mode in modes for mode, (_, flag) in MODES.items()}
+    if modes != sorted(modes, key=[*MODES].index):  # an order that versions before 6 lack
         pooling = {"pooling_mode": modes}
     width = model.output["sequence_output"].shape[-1]
     return {"word_embedding_dimension": width, **pooling, "include_prompt": True}

@@ -23,23 +23,15 @@ FETCHED = (MODULES, LENGTHS, PROMPTS, "*_Pooling/config.json", "*_Dense/*", "*_S
 STATIC = "StaticEmbedding"
 # Static vectors read texts of any length; model2vec too writes this number of tokens.
 ANY_LENGTH = 1_000_000
-# Their name of a pooling: ours. They join the vectors of several in this order.
+# Their name of a pooling: ours, and its flag in settings before version 6. The vectors of several
+# are joined in this order.
 MODES = {
-    "cls": "first",
-    "max": "max",
-    "mean": "mean",
-    "mean_sqrt_len_tokens": "mean_sqrt_length",
-    "weightedmean": "weighted_mean",
-    "lasttoken": "last",
-}
-# Before version 6 a module's settings have a flag for each.
-FLAGS = {
-    "cls": "pooling_mode_cls_token",
-    "max": "pooling_mode_max_tokens",
-    "mean": "pooling_mode_mean_tokens",
-    "mean_sqrt_len_tokens": "pooling_mode_mean_sqrt_len_tokens",
-    "weightedmean": "pooling_mode_weightedmean_tokens",
-    "lasttoken": "pooling_mode_lasttoken",
+    "cls": ("first", "pooling_mode_cls_token"),
+    "max": ("max", "pooling_mode_max_tokens"),
+    "mean": ("mean", "pooling_mode_mean_tokens"),
+    "mean_sqrt_len_tokens": ("mean_sqrt_length", "pooling_mode_mean_sqrt_len_tokens"),
+    "weightedmean": ("weighted_mean", "pooling_mode_weightedmean_tokens"),
+    "lasttoken": ("last", "pooling_mode_lasttoken"),
 }
 # Output of a dense layer that is no vector: of the classes, as a `CrossEncoder` reads it.
 SCORES = "scores"
@@ -180,7 +172,7 @@ def _read_pooling(module):
     settings, path = module.settings(), module.path
     names = settings.get("pooling_mode")
     if names is None:
-        names = [name for name, flag in FLAGS.items() if settings.get(flag)] or ["mean"]
+        names = [name for name, (_, flag) in MODES.items() if settings.get(flag)] or ["mean"]
     names = [names] if isinstance(names, str) else names
     if not isinstance(names, list) or not {*names} <= {*MODES}:
         raise InputError(f"{path}: pooling_mode={names!r} must be of {', '.join(MODES)}.")
@@ -189,7 +181,7 @@ def _read_pooling(module):
             f"{path}: include_prompt=false leaves a prompt's tokens out of the mean, which is not "
             "supported; give a model that includes them."
         )
-    return tuple(MODES[name] for name in names)
+    return tuple(MODES[name][0] for name in names)
 
 
 def _read_projection(module):

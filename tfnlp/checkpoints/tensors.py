@@ -113,6 +113,29 @@ class TensorReader:
         return value
 
 
+class HeldTensors:
+    """Tensors in memory by name, with the interface of `TensorReader`."""
+
+    def __init__(self, description, tensors):
+        self.description, self._tensors = description, tensors
+
+    def size(self):
+        """Return the size of files, of which there are none."""
+        return 0
+
+    def names(self):
+        """Return the names of all tensors."""
+        return list(self._tensors)
+
+    def shape(self, name):
+        """Return a tensor's shape."""
+        return tuple(self._tensors[name].shape)
+
+    def read(self, name):
+        """Return a tensor as a NumPy array."""
+        return self._tensors[name]
+
+
 def no_weights(folder):
     """Return the `InputError` for a local folder without weights, which says what it holds."""
     for pattern, advice in OTHER_FORMATS.items():

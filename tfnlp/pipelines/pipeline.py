@@ -452,11 +452,12 @@ class Embedder(Pipeline):
         Raises:
             InputError: for an unknown prompt.
         """
-        encodings = self._encode(texts, pairs, prompt)
+        encodings = self.encode(texts, pairs, prompt)
         rows = [outputs["embedding"] for outputs in self.backend.run(encodings)]
         return np.array(rows, "float32") if rows else np.zeros((0, 0), "float32")
 
-    def _encode(self, texts, pairs=None, prompt=None):
+    def encode(self, texts, pairs=None, prompt=None):
+        """Return the `Encodings` that `embed` runs, with its arguments."""
         prompt = self.settings.get("default_prompt") if prompt is None else prompt
         if prompt is not None:
             prompts = self.settings.get("prompts", {})
@@ -485,7 +486,7 @@ class TokenEmbedder(Embedder):
         Raises:
             InputError: for an unknown prompt.
         """
-        encodings = self._encode(texts, prompt=prompt)
+        encodings = self.encode(texts, prompt=prompt)
         rows = zip(encodings, self.backend.run(encodings), strict=True)
         return [outputs["token_embeddings"][: len(x.token_ids)] for x, outputs in rows]
 

@@ -9,7 +9,14 @@ import uuid
 from tfnlp.text.reading.arrow_files import STATE, arrow_schema
 from tfnlp.text.reading.readers import ARROW, format_of, read_header, read_rows
 from tfnlp.utils.errors import InputError, needs_packages
-from tfnlp.utils.files import atomic_replace, check_writable, json_text, make_folder, write_json
+from tfnlp.utils.files import (
+    atomic_replace,
+    check_writable,
+    json_text,
+    make_folder,
+    write_json,
+    write_json_lines,
+)
 
 # Endings of tables; without one it is a folder for `load_from_disk` of `datasets`.
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
@@ -121,9 +128,7 @@ def write_table(path, table, task, predictions):
     added = [dict(zip(task.columns, task.values(x), strict=True)) for x in predictions]
     if path.suffix == ".jsonl":
         rows = (row | values for row, values in zip(table.rows, added, strict=True))
-        with atomic_replace(path) as file, open(file, "w", encoding="utf-8") as out:
-            out.writelines(json_text(row, default=str) + "\n" for row in rows)
-        return
+        return write_json_lines(path, rows)
     _write_arrow(path, _arrow_table(path, table, task.columns, added))
 
 

@@ -23,7 +23,7 @@ def cross_encoder(runner, label=None):
     if runner.kind != CLASSIFIER:
         raise InputError(
             f"A model of the kind {runner.kind} does not compare texts; give a classifier or a "
-            "regression of pairs, or an embedder, whose file has token_vectors."
+            "regression of pairs, or an embedder, its file exported with `token_vectors`."
         )
     if label is None and len(runner.labels) == 2:
         label = runner.labels[1]
@@ -39,19 +39,18 @@ def cross_encoder(runner, label=None):
     return score
 
 
-def late_interaction(runner, texts, prompts=(None, None)):
+def late_interaction(runner, texts):
     """Return a function of a query and some of these texts to how well each fits, by `max_sim`.
 
     Args:
         runner: a `TokenEmbedder`.
         texts: all texts, whose vectors are computed once.
-        prompts: the names of the prompts of queries and of texts, or None.
     """
     texts = [*dict.fromkeys(texts)]
-    vectors = dict(zip(texts, runner.embed_tokens(texts, prompts[1]), strict=True))
+    vectors = dict(zip(texts, runner.embed_tokens(texts, runner.text_prompt), strict=True))
 
     def score(query, hits):
-        (of_query,) = runner.embed_tokens([query], prompts[0])
+        (of_query,) = runner.embed_tokens([query], runner.query_prompt)
         return np.array([max_sim(of_query, vectors[hit]) for hit in hits])
 
     return score
@@ -72,7 +71,7 @@ def max_sim(query, text):
 def reranker(runner, texts, label=None):
     """Return the function of `late_interaction` or `cross_encoder`, by the kind of a pipeline."""
     if runner.kind == TOKEN_EMBEDDER:
-        return late_interaction(runner, texts, (runner.query_prompt, runner.text_prompt))
+        return late_interaction(runner, texts)
     return cross_encoder(runner, label)
 
 

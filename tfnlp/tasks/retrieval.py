@@ -58,9 +58,10 @@ def bm25_scores(queries, texts):
     if importlib.util.find_spec("bm25s") is None:
         logging.info("BM25 is left out, as the package is missing: pip install bm25s.")
         return None
+    for name in ("bm25s", "jax._src.xla_bridge"):  # of JAX, which it imports where it is
+        getLogger(name).setLevel(WARNING)
     import bm25s
 
-    getLogger("bm25s").setLevel(WARNING)
     index = bm25s.BM25()
     index.index([_words(text) for text in texts], show_progress=False)
     return np.stack([index.get_scores(_words(query)) for query in queries])

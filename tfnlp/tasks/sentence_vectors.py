@@ -15,6 +15,7 @@ from tfnlp.tasks.regression import correlations
 from tfnlp.tasks.retrieval import bm25_scores, retrieval_scores
 from tfnlp.tasks.task import Task
 from tfnlp.tasks.vector_settings import (
+    RANGES,
     RETRIEVAL_SCORES,
     SCORED,
     SIMILARITY_SCORES,
@@ -125,10 +126,8 @@ class SentenceVectors(Task):
             self._loss = functools.partial(self._loss, symmetric=True)
 
     def decisive(self):
-        return changed(self.vectors) | {name: x for name, x in self._beginnings() if x}
-
-    def _beginnings(self):
-        return zip(("query_prompt", "document_prompt"), self.prompts, strict=True)
+        prompts = zip(("query_prompt", "document_prompt"), self.prompts, strict=True)
+        return changed(self.vectors) | {name: prompt for name, prompt in prompts if prompt}
 
     def batch_model(self, model):
         """Return the model of groups of texts, (B, n, L) to vectors (B, n, D).
@@ -158,6 +157,12 @@ class SentenceVectors(Task):
         ]
         encodings = tokenizer.encode(texts, max_length=max_length)
         scores = [0.0] * len(examples) if examples.scores is None else examples.scores
+        low, high = RANGES.get(self.vectors.loss, (-np.inf, np.inf))
+        if wrong := [score for score in scores if not low <= score <= high]:
+            raise InputError(
+                f"loss={self.vectors.loss} takes scores from {low} to {high}, not {wrong[0]:g}; "
+                "give cosent, which takes any scale, or other scores."
+            )
         return dataclasses.replace(encodings, choices=len(examples.texts[0])), scores
 
     def loss(self, labels, outputs, sample_weight=None):

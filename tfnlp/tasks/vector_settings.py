@@ -7,6 +7,8 @@ from tfnlp.utils.settings import Settings, setting
 
 # Losses of pairs with a number each.
 SCORED = ("cosine", "cosent", "contrastive")
+# Least and largest number of those that take no other scale.
+RANGES = {"cosine": (-1, 1), "contrastive": (0, 1)}
 # What they, and the others, are measured by; the first selects the best epoch.
 SIMILARITY_SCORES = ("spearman", "pearson")
 RETRIEVAL_SCORES = ("ndcg_10", "mrr_10", "recall_1", "recall_10")
@@ -47,7 +49,7 @@ class VectorSettings(Settings):
             )
         if self.symmetric and self.loss != "ranking":
             raise InputError(f"symmetric has no effect with loss={self.loss}; leave it out.")
-        if self.scale != 20 and self.loss not in ("ranking", "cosent"):
+        if self.scale != type(self).scale and self.loss not in ("ranking", "cosent"):
             raise InputError(f"scale has no effect with loss={self.loss}; leave it out.")
         if any(dim < 1 for dim in self.matryoshka_dims):
             raise InputError(f"matryoshka_dims={self.matryoshka_dims} must be at least 1 each.")

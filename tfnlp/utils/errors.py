@@ -45,7 +45,8 @@ def unknown_name(argument, name, names):
     The message suggests similar spellings first, then lists all names.
     """
     hint = spelt_alike(str(name).lower(), names)
-    return InputError(f"{argument}={name} is unknown{hint}; use one of {', '.join(names)}.")
+    advice = f"use one of {', '.join(names)}" if names else "there are none, so leave it out"
+    return InputError(f"{argument}={name} is unknown{hint}; {advice}.")
 
 
 def spelt_alike(name, names):

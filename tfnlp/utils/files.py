@@ -96,6 +96,11 @@ def write_json(path, value):
     write_text(path, as_json(value))
 
 
+def write_json_lines(path, rows):
+    """Write a JSON object on each line, atomically; values that JSON lacks as text."""
+    write_text(path, "".join(json_text(row, default=str) + "\n" for row in rows))
+
+
 def as_json(value):
     """Return a JSON object as the text of a file."""
     return json_text(value, indent=2) + "\n"

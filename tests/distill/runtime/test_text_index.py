@@ -7,6 +7,7 @@ import pytest
 
 from distill.export import Export, export_tflite
 from distill.runtime import IndexSettings, TextEmbedder, TextIndex, recall, write_index
+from distill.runtime.text_index import rounded
 from tfnlp.models import build_model
 from tfnlp.pipelines.keras_backend import KerasBackend
 from tfnlp.pipelines.pipeline import Embedder
@@ -17,7 +18,7 @@ WORDS = ["a", "the", "fine", "good", "film"]
 TEXTS = [(f"{a} {b} {c}", f"notes, {a}{b}{c}") for a in WORDS for b in WORDS for c in WORDS]
 
 
-SETTINGS = {"max_length": 12, "prompts": {"query": "the "}}
+SETTINGS = {"max_length": 12, "prompts": {"query": "the ", "document": "a "}}
 
 
 @pytest.fixture
@@ -40,6 +41,10 @@ def test_an_index_finds_the_nearest_texts(precision, share, embedder, tmp_path):
     expected = vectors @ query
     order = np.argsort(-expected, kind="stable")
     assert hits[0].score == pytest.approx(expected[order[0]], abs=0.02)
+    # As docs/similar_texts.md has the vectors in the file.
+    kept = rounded(vectors, index.facts)
+    stored = np.fromfile(tmp_path / "index.usearch", kept.dtype, kept.size, offset=8)
+    np.testing.assert_array_equal(stored.reshape(kept.shape), kept)
     if precision == "float32":
         found = [(hit.text, hit.source) for hit in hits]
         assert found == [TEXTS[i] for i in order[:3]]
@@ -88,7 +93,9 @@ def test_what_cannot_be_indexed_or_found_is_refused(embedder, one_layer, tokeniz
         TextIndex(tmp_path, embedder)
     write_index(tmp_path, TEXTS, embedder)
     index = TextIndex(tmp_path, embedder)
-    for query, word in (("", "empty"), ("film " * 30, "32 tokens")):
+    # Of 10 words that fit, 1 is the prompt and 2 tokens are [CLS] and [SEP].
+    assert index.search("film " * 9)
+    for query, word in (("", "empty"), ("film " * 10, "more than the 12 tokens")):
         with pytest.raises(InputError, match=word):
             index.search(query)
     other = Embedder(KerasBackend(build_model(one_layer, "embedder"), tokenizer))
@@ -97,5 +104,5 @@ def test_what_cannot_be_indexed_or_found_is_refused(embedder, one_layer, tokeniz
 
 
 def test_long_texts_are_counted(embedder, tmp_path, caplog):
-    write_index(tmp_path, [("film " * 30, "x"), ("a", "y")], embedder)
+    write_index(tmp_path, [("film " * 10, "x"), ("film " * 9, "y")], embedder)
     assert "1 of 2 texts" in caplog.text
