@@ -79,6 +79,21 @@ def test_scores_of_a_search():
     assert late["mrr_10"] == pytest.approx(sum(1 / rank for rank in range(1, 11)) / 12)
 
 
+def test_scores_do_not_depend_on_the_lengths_of_vectors(tokenizer):
+    rng = np.random.default_rng(0)
+    vectors, groups = rng.normal(size=(3, 2, 8)), dataclasses.replace(GROUPS, scores=[1, 0, 0.5])
+    for task, examples in (
+        (SentenceVectors(VectorSettings(matryoshka_dims=(4,))), GROUPS),
+        (SentenceVectors(VectorSettings(loss="cosent")), groups),
+    ):
+        encodings, _ = task.encode(tokenizer, examples, 12)
+        scores = [
+            task.score(examples, encodings, {"embedding": [*(vectors * lengths)]})
+            for lengths in (1, np.array([1e-3, 1, 1e3])[:, None, None])
+        ]
+        assert scores[0] == pytest.approx(scores[1])
+
+
 def test_gains_of_hits_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     for count in (3, 10, 25):
