@@ -452,18 +452,27 @@ class Embedder(Pipeline):
         Raises:
             InputError: for an unknown prompt.
         """
-        encodings = self._encode(texts, pairs, prompt)
+        encodings = self.encode(texts, pairs, prompt)
         rows = [outputs["embedding"] for outputs in self.backend.run(encodings)]
         return np.array(rows, "float32") if rows else np.zeros((0, 0), "float32")
 
-    def _encode(self, texts, pairs=None, prompt=None):
+    def encode(self, texts, pairs=None, prompt=None, whole=False):
+        """Return the `Encodings` that `embed` runs.
+
+        Args:
+            texts, pairs, prompt: as in `embed`.
+            whole: whether to keep tokens beyond the model's length.
+
+        Raises:
+            InputError: for an unknown prompt.
+        """
         prompt = self.settings.get("default_prompt") if prompt is None else prompt
         if prompt is not None:
             prompts = self.settings.get("prompts", {})
             if prompt not in prompts:
                 raise unknown_name("prompt", prompt, prompts)
             texts = [prompts[prompt] + text for text in as_texts(texts, "texts")]
-        return self.tokenizer.encode(texts, pairs, max_length=self.max_length)
+        return self.tokenizer.encode(texts, pairs, max_length=None if whole else self.max_length)
 
     def predict(self, texts, second_texts=None):
         return self.embed(texts, second_texts)
@@ -485,7 +494,7 @@ class TokenEmbedder(Embedder):
         Raises:
             InputError: for an unknown prompt.
         """
-        encodings = self._encode(texts, prompt=prompt)
+        encodings = self.encode(texts, prompt=prompt)
         rows = zip(encodings, self.backend.run(encodings), strict=True)
         return [outputs["token_embeddings"][: len(x.token_ids)] for x, outputs in rows]
 
