@@ -41,6 +41,16 @@ def test_vectors_are_those_of_sentence_transformers_both_ways(saved, tmp_path):
     assert cosines(load_runner(tmp_path / "theirs").embed(TEXTS), ours).min() > 0.99999
 
 
+def test_a_tokenizer_that_cuts_texts_is_followed(saved, tmp_path):
+    library = pytest.importorskip("sentence_transformers")
+    theirs = library.SentenceTransformer(str(saved), device="cpu")
+    theirs[0].tokenizer.enable_truncation(3)
+    theirs.save(str(tmp_path / "theirs"))
+    texts = ["film a fine the", "the film film good a"]
+    ours = load_runner(tmp_path / "theirs").embed(texts)
+    assert cosines(theirs.encode(texts), ours).min() > 0.99999
+
+
 def test_vectors_are_those_of_model2vec_both_ways(saved, tmp_path):
     library = pytest.importorskip("model2vec")
     theirs = library.StaticModel.from_pretrained(saved)
