@@ -32,6 +32,7 @@ def test_each_token_of_a_query_finds_its_nearest_one():
     query, text = np.random.default_rng(0).normal(size=(2, 7, 4)).astype("float32")
     expected = sum(max(float(q @ t) for t in text[:3]) for q in query)
     assert max_sim(query, text[:3]) == pytest.approx(expected, rel=1e-6)
+    assert max_sim(query, text[:0]) == 0
     similarity = pytest.importorskip("sentence_transformers.util.similarity")
     expected = similarity.maxsim([query[:5]], [text, text[:2]])
     scores = [max_sim(query[:5], text), max_sim(query[:5], text[:2])]

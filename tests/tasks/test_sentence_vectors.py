@@ -33,6 +33,27 @@ def test_a_batch_has_the_vectors_of_each_example(one_layer, tokenizer):
         SentenceVectors(VectorSettings(matryoshka_dims=(99,))).batch_model(model)
 
 
+def test_scores_that_a_loss_cannot_reach_are_refused():
+    for loss, right, wrong in (("cosine", [-1, 0.3, 1], 5), ("contrastive", [0, 1, 1], 0.5)):
+        task = SentenceVectors(VectorSettings(loss=loss))
+        task.check(dataclasses.replace(GROUPS, scores=right))
+        with pytest.raises(InputError, match=f"example 2 of `train` has {wrong:g}"):
+            task.check(dataclasses.replace(GROUPS, scores=[1, wrong, 0]))
+    SentenceVectors(VectorSettings(loss="cosent")).check(
+        dataclasses.replace(GROUPS, scores=[5, 3, 0])
+    )
+
+
+def test_whole_vectors_learn_beside_their_first_entries():
+    vectors = np.random.default_rng(0).normal(size=(3, 2, 8)).astype("float32")
+    part, whole = (
+        float(SentenceVectors(VectorSettings(matryoshka_dims=dims)).loss(None, {"embedding": x}))
+        for dims, x in (((4,), vectors), ((), vectors))
+    )
+    first = SentenceVectors().loss(None, {"embedding": vectors[..., :4]})
+    assert part == pytest.approx(float(first) + whole, rel=1e-6)
+
+
 def test_a_prompt_begins_the_first_texts_and_another_the_others(tokenizer):
     encodings, _ = SentenceVectors(None, ("the ", "a ")).encode(tokenizer, GROUPS, 12)
     expected = tokenizer.encode(["the a fine film", "a the good film"], max_length=12)

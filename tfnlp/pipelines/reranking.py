@@ -64,9 +64,9 @@ def max_sim(query, text):
 
     Args:
         query: (Q, D).
-        text: (L, D).
+        text: (L, D); without a token the sum is 0.
     """
-    return float((query @ text.T).max(axis=1).sum())
+    return float((query @ text.T).max(axis=1).sum()) if len(text) else 0.0
 
 
 def reranker(runner, texts, label=None):

@@ -30,6 +30,11 @@ LOSSES = {
     "triplet": vector_losses.triplet_loss,
     "contrastive": vector_losses.contrastive_loss,
 }
+# Scores that a loss takes, of those that do not take any.
+RANGES = {
+    "cosine": ("-1 to 1", lambda score: -1 <= score <= 1),
+    "contrastive": ("0 or 1", lambda score: score in (0, 1)),
+}
 
 
 @dataclasses.dataclass
@@ -127,6 +132,18 @@ class SentenceVectors(Task):
     def decisive(self):
         return changed(self.vectors) | {name: x for name, x in self._beginnings() if x}
 
+    def check(self, examples):
+        loss = self.vectors.loss
+        if loss not in RANGES:
+            return
+        numbers, fits = RANGES[loss]
+        for place, score in enumerate(examples.scores, 1):
+            if not fits(score):
+                raise InputError(
+                    f"loss={loss} learns scores of {numbers}, and example {place} of `train` has "
+                    f"{score:g}; scale them, or give loss=cosent, which takes any."
+                )
+
     def _beginnings(self):
         return zip(("query_prompt", "document_prompt"), self.prompts, strict=True)
 
@@ -164,6 +181,8 @@ class SentenceVectors(Task):
         vectors, dims = outputs["embedding"], self.vectors.matryoshka_dims
         if not dims:
             return self._loss(vectors, labels, sample_weight)
+        if vectors.shape[-1] not in dims:  # or nothing would train the last entries
+            dims = *dims, vectors.shape[-1]
         return vector_losses.matryoshka_loss(self._loss, vectors, labels, sample_weight, dims=dims)
 
     def decode(self, examples, encodings, outputs):

@@ -50,6 +50,9 @@ class Task(abc.ABC):
         """Return {name: value} of the settings that decide a run's result; not of defaults."""
         return {}
 
+    def check(self, examples):  # noqa: B027
+        """Raise an InputError if the loss cannot learn the training examples; by default never."""
+
     def initialise_head(self, model, examples):  # noqa: B027
         """Initialise a new model's head from the training examples; by default, do nothing."""
 

@@ -64,6 +64,7 @@ class FineTuning(Experiment):
 
     def check(self):
         check_varied(self.task, self.data.train)
+        self.task.check(self.data.train)
         check_saves(self.model)
 
     def describe(self):
