@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import safetensors.numpy
+import tokenizers
 
 from tfnlp.checkpoints import load_model, read_head, read_task_settings, save_model
 from tfnlp.configs import StaticConfig, VectorHead
@@ -39,16 +40,6 @@ def test_vectors_are_those_of_sentence_transformers_both_ways(saved, tmp_path):
     assert cosines(theirs.encode(TEXTS), ours).min() > 0.99999
     theirs.save(str(tmp_path / "theirs"))
     assert cosines(load_runner(tmp_path / "theirs").embed(TEXTS), ours).min() > 0.99999
-
-
-def test_a_tokenizer_that_cuts_texts_is_followed(saved, tmp_path):
-    library = pytest.importorskip("sentence_transformers")
-    theirs = library.SentenceTransformer(str(saved), device="cpu")
-    theirs[0].tokenizer.enable_truncation(3)
-    theirs.save(str(tmp_path / "theirs"))
-    texts = ["film a fine the", "the film film good a"]
-    ours = load_runner(tmp_path / "theirs").embed(texts)
-    assert cosines(theirs.encode(texts), ours).min() > 0.99999
 
 
 def test_vectors_are_those_of_model2vec_both_ways(saved, tmp_path):
@@ -106,6 +97,20 @@ def test_mapped_vectors_are_read_and_kept(foreign, tmp_path):
     np.testing.assert_allclose(
         load_runner(tmp_path / "again").embed(TEXTS[:2])[0], runner.embed(TEXTS[:1])[0], atol=1e-6
     )
+
+
+def test_a_static_embedding_counts_unknown_tokens_and_is_cut_by_its_tokenizer(foreign):
+    folder, table, tokenizer = foreign()
+    theirs = {"embedding.weight": table}
+    safetensors.numpy.save_file(theirs, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps({"model_type": "model2vec"}))
+    engine = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    engine.enable_truncation(2)
+    engine.save(str(folder / "tokenizer.json"))
+    rows = table[[tokenizer.token_id("film"), tokenizer.unknown_token_id]]
+    expected = rows.sum(0) / np.linalg.norm(rows.sum(0))
+    vectors = load_runner(folder).embed(["film zzz", "film zzz a the"])
+    np.testing.assert_allclose(vectors, [expected, expected], atol=1e-6)
 
 
 def test_a_folder_of_another_number_of_tokens_is_refused(foreign):

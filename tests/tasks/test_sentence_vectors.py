@@ -101,6 +101,17 @@ def test_scores_of_a_search():
     assert late["mrr_10"] == pytest.approx(sum(1 / rank for rank in range(1, 11)) / 12)
 
 
+def test_first_entries_are_compared_by_their_cosines():
+    # By products of first entries the last text is the nearest to both anchors.
+    rows = [[[1, 0.1, 0, 9], [0.2, 0, 1, 0]], [[0.1, 1, 9, 0], [5, 9, 0, 1]]]
+    vectors = np.array(rows) / np.linalg.norm(rows, axis=-1, keepdims=True)
+    groups = TextGroups([("a", "b"), ("c", "d")])
+    scores = SentenceVectors(VectorSettings(matryoshka_dims=(2,))).score_predictions(
+        groups, vectors
+    )
+    assert scores["ndcg_10_at_2"] == 1
+
+
 def test_gains_of_hits_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     for count in (3, 10, 25):

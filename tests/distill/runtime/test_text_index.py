@@ -7,6 +7,7 @@ import pytest
 
 from distill.export import Export, export_tflite
 from distill.runtime import IndexSettings, TextEmbedder, TextIndex, recall, write_index
+from distill.runtime.text_index import rounded
 from tfnlp.models import build_model
 from tfnlp.pipelines.keras_backend import KerasBackend
 from tfnlp.pipelines.pipeline import Embedder
@@ -62,6 +63,11 @@ def test_a_text_without_a_vector_is_indexed_too(embedder, tmp_path, monkeypatch,
         write_index(tmp_path, [("zzz", "x")], embedder)
 
 
+def test_numbers_beyond_those_of_the_index_do_not_wrap():
+    rows = rounded(np.array([[0.5, 0.9, -0.9]]), {"precision": "int8", "scale": 127 / 0.5})
+    assert rows.tolist() == [[127, 127, -127]]
+
+
 @pytest.mark.parametrize("precision", ["float32", "int8", "bits"])
 def test_many_equal_texts_hide_no_other(precision, embedder, tmp_path):
     texts = [("a", f"note {i}") for i in range(400)] + TEXTS[:30]
@@ -80,8 +86,10 @@ def test_a_prompt_counts_among_the_tokens(model, tokenizer, tmp_path, caplog):
     prompts = {"query": "the fine ", "document": "the "}
     settings = SETTINGS | {"prompts": prompts}  # 12 tokens, 2 of them [CLS] and [SEP]
     embedder = Embedder(KerasBackend(model, tokenizer, None, settings))
-    write_index(tmp_path, [("film " * 10, "x"), ("film " * 9, "y")], embedder)
+    texts = ["film " * 10, "film " * 9]
+    vectors = write_index(tmp_path, [*zip(texts, "xy", strict=True)], embedder)
     assert "1 of 2 texts" in caplog.text
+    np.testing.assert_allclose(vectors, embedder.embed(texts, prompt="document"), atol=1e-6)
     index = TextIndex(tmp_path, embedder)
     assert index.search("film " * 8)
     with pytest.raises(InputError, match="13 tokens"):

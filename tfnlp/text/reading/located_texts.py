@@ -21,7 +21,7 @@ def read_located_texts(paths, column="text"):
 
 def _texts_of(path, column):
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.suffix in (".txt", ".md"))
+        files = sorted(file for file in path.rglob("*") if file.suffix.lower() in (".txt", ".md"))
         return (("\n".join(text for _, text in read_lines(file)), str(file)) for file in files)
     if has_columns(path):
         rows = read_columns(path, [column])
