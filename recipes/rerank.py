@@ -24,6 +24,7 @@ from recipes.shell.input_checks import names_file
 from tfnlp import pipelines
 from tfnlp.tasks.retrieval import ndcg_10
 from tfnlp.text.reading.readers import as_finite_number, read_columns, read_rows
+from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import write_json_lines
 
 FLAGS = flags.FLAGS
@@ -81,6 +82,10 @@ def read_hits():
         of_hit = 0.0
         if relevance:
             of_hit = as_finite_number(row[relevance], f"{FLAGS.input}, {place}: {relevance}")
+            if of_hit < 0:
+                raise InputError(
+                    f"{FLAGS.input}, {place}: {relevance}={row[relevance]} must be at least 0."
+                )
         hits.setdefault(query, []).append((all_columns, text, of_hit))
     return hits
 

@@ -27,7 +27,7 @@ def make_static_embedder(teacher, tokenizer, settings=None, texts=None):
 
     Raises:
         InputError: for more dimensions than the teacher or the vocabulary has, or weights "sif"
-            without texts.
+            without a known token in texts.
     """
     settings = settings or StaticSettings()
     settings.check_texts(texts)
@@ -80,6 +80,8 @@ def token_weights(tokenizer, settings, texts=None):
         if settings.weights == "sif":
             counts = np.bincount(tokenizer.encode(texts).token_ids, minlength=size)
             counts[_silent(tokenizer)] = 0
+            if not counts.any():
+                raise InputError("The texts for weights=sif have no known token; give others.")
         weights = settings.sif_coefficient / (settings.sif_coefficient + counts / counts.sum())
     weights[_silent(tokenizer)] = 0
     return weights

@@ -74,8 +74,8 @@ def write_index(folder, texts, embedder, settings=None):
         The vectors (texts, D) float32 that were rounded.
 
     Raises:
-        InputError: without texts, for an empty text, for more dimensions than the vectors have,
-            if usearch is not installed, or a file cannot be written.
+        InputError: without texts, for an empty text, for a model that knows no word of them or has
+            fewer dimensions, if usearch is not installed, or a file cannot be written.
     """
     folder, settings = pathlib.Path(folder), settings or IndexSettings()
     new_graph = _usearch()
@@ -90,18 +90,38 @@ def write_index(folder, texts, embedder, settings=None):
         "check": {"text": known, "vector": vectors[known].tolist()},
     }
     (folder / FACTS).unlink(missing_ok=True)
+    rows = rounded(vectors, facts)
+    groups = _equal_rows(rows)
     metric, dtype = NUMBERS[settings.precision]
     graph = new_graph(ndim=vectors.shape[1], metric=metric, dtype=dtype)
     # One thread adds them in order, so that the same texts give the same graph.
-    graph.add(np.arange(len(texts)), rounded(vectors, facts), threads=1)
+    graph.add(np.array([*groups]), rows[[*groups]], threads=1)
     with atomic_replace(folder / GRAPH) as temporary:
         graph.save(temporary)
     if settings.precision == "bits":
         with atomic_replace(folder / VECTORS) as temporary:
             _as_int8(vectors, facts["scale"]).tofile(temporary)
-    write_json_lines(folder / TEXTS, ({"text": t, "source": s} for t, s in texts))
+    else:
+        (folder / VECTORS).unlink(missing_ok=True)  # of an index that was here
+    lines = [{"text": text, "source": source} for text, source in texts]
+    for first, others in groups.items():
+        if others:
+            lines[first]["same"] = others
+    write_json_lines(folder / TEXTS, lines)
     write_json(folder / FACTS, facts)  # last, so that a folder with it has all of them
     return vectors
+
+
+def _equal_rows(rows):
+    """Return {number of a row: numbers of the later rows that equal it}, in order.
+
+    A graph with many equal rows links them with each other alone, and other rows are not found.
+    """
+    groups, first = {}, {}
+    for number, row in enumerate(rows):
+        known = first.setdefault(row.tobytes(), number)
+        groups.setdefault(known, []).extend([number] * (known != number))
+    return groups
 
 
 def _vectors(texts, embedder, dims):
@@ -118,11 +138,22 @@ def _vectors(texts, embedder, dims):
             "beginning alone; split them.",
             *(cut, len(texts), embedder.max_length),
         )
-    vectors = embedder.embed(strings, prompt=prompt)
+    # Each once, as a text's vector differs in its last bits from batch to batch.
+    places = {text: place for place, text in enumerate(dict.fromkeys(strings))}
+    vectors = embedder.embed([*places], prompt=prompt)
+    vectors = vectors[[places[text] for text in strings]]
     width = vectors.shape[1]
     if (dims or 0) > width:
         raise InputError(
             f"dims={dims} is above the {width} dimensions of the model's vectors; give fewer."
+        )
+    silent = np.count_nonzero(~vectors.any(axis=1))
+    if silent == len(texts):
+        raise InputError("The model knows no word of the texts; give another model.")
+    if silent:
+        logging.warning(
+            "%d of %d texts have no word that the model knows, and are not found.",
+            *(silent, len(texts)),
         )
     return _first(vectors, dims)
 
@@ -147,6 +178,11 @@ class TextIndex:
         self.facts, self.embedder = read_json(folder / FACTS), embedder
         with open(folder / TEXTS, encoding="utf-8") as file:
             self.texts = [json.loads(line) for line in file]
+        if len(self.texts) != self.facts["count"]:
+            raise InputError(
+                f"{folder / TEXTS} has {len(self.texts)} lines for {self.facts['count']} texts of "
+                "the index; index the texts again."
+            )
         self._graph = _usearch().restore(folder / GRAPH, view=True)
         self._graph.expansion_search = EXPANSION
         self._vectors = None
@@ -173,7 +209,8 @@ class TextIndex:
         """Return the `Hit`s nearest to a text, the nearest first.
 
         Raises:
-            InputError: for an empty query, and for one of more tokens than the model reads.
+            InputError: for an empty query, one of more tokens than the model reads, and one of
+                unknown tokens alone.
         """
         if not query.strip():
             raise InputError("The query is empty; give a text to search for.")
@@ -183,8 +220,11 @@ class TextIndex:
                 f"The query has more than the {self.embedder.max_length} tokens that the model "
                 "reads; shorten it."
             )
-        vectors = self.embedder.embed([query], prompt=prompt)
-        vector = self._of(vectors)[0]
+        vector = self._of(self.embedder.embed([query], prompt=prompt))[0]
+        if not vector.any():
+            raise InputError(
+                "The query has no vector, as the model knows no word of it; ask in other words."
+            )
         numbers, scores = self.nearest(vector, count)
         rows = ((self.texts[i], float(score)) for i, score in zip(numbers, scores, strict=True))
         return [Hit(row["text"], row["source"], score) for row, score in rows]
@@ -194,12 +234,19 @@ class TextIndex:
         query = rounded(vector[None], self.facts)[0]
         if self._vectors is None:
             matches = self._graph.search(query, count)
-            return matches.keys, 1 - matches.distances
-        numbers = self._graph.search(query, max(EXPANSION, CANDIDATES * count)).keys
+            numbers, copies = self._with_equal(matches.keys)
+            return numbers[:count], np.repeat(1 - matches.distances, copies)[:count]
+        keys = self._graph.search(query, max(EXPANSION, CANDIDATES * count)).keys
+        numbers, _ = self._with_equal(keys)
         rows = self._vectors[numbers] / self.facts["scale"]  # (candidates, D)
         scores = rows @ vector / np.maximum(np.linalg.norm(rows, axis=1), 1e-12)
         best = np.argsort(-scores, kind="stable")[:count]
         return numbers[best], scores[best]
+
+    def _with_equal(self, keys):
+        """Return the numbers of texts of the same vectors too, and how many each key has."""
+        groups = [[key, *self.texts[key].get("same", ())] for key in keys.tolist()]
+        return np.array([i for group in groups for i in group], int), [*map(len, groups)]
 
     def _of(self, vectors):
         return _first(vectors, self.facts["dimensions"])
@@ -207,6 +254,8 @@ class TextIndex:
 
 def recall(index, vectors, queries=None, count=10):
     """Return the share of the exact nearest texts that an index finds, from 0 to 1.
+
+    A text as near as the last one of these, such as an equal one, counts in its place.
 
     Args:
         index: a `TextIndex`.
@@ -216,12 +265,12 @@ def recall(index, vectors, queries=None, count=10):
     """
     if queries is None:
         queries = vectors[:: -(-len(vectors) // 200)]
-    exact = np.argsort(-(queries @ vectors.T), axis=1, kind="stable")[:, :count]
-    hits = (index.nearest(query, count)[0] for query in queries)
-    shares = [
-        len({*row} & {*near.tolist()}) / len(row)
-        for row, near in zip(exact.tolist(), hits, strict=True)
-    ]
+    shares = []
+    for query in queries:
+        cosines = vectors @ query
+        nearest = np.sort(cosines)[-count:]
+        found = cosines[index.nearest(query, count)[0]]
+        shares.append(np.count_nonzero(found >= nearest[0] - 1e-6) / len(nearest))
     return float(np.mean(shares))
 
 

@@ -21,7 +21,7 @@ from tfnlp.models import build_model, vector_head
 from tfnlp.pipelines import load_runner
 from tfnlp.utils.errors import InputError
 
-TEXTS = ["a fine film", "the film", "film film film a good fine film"]
+TEXTS = ["a fine film", "the film", "film film film a good fine film . the dull plot"]
 HEADS = {
     "mean": VectorHead(),
     "all": VectorHead(
@@ -65,6 +65,7 @@ def test_vectors_are_those_of_sentence_transformers_both_ways(name, saved, tmp_p
     vectors = load_model(folder, "embedder")(inputs_of(load_runner(folder)))["embedding"]
     np.testing.assert_allclose(vectors, expected, atol=2e-6)
     theirs.save(str(tmp_path / "theirs"))
+    assert load_runner(tmp_path / "theirs").max_length == 9  # which cuts the last text
     again = load_runner(tmp_path / "theirs").embed(TEXTS)
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(again, expected, atol=2e-6)
@@ -85,6 +86,7 @@ def inputs_of(runner):
         ("1_Pooling/config.json", lambda x: x | {"include_prompt": False}, "include_prompt"),
         ("2_Dense/config.json", lambda x: x | {"use_residual": True}, "residual"),
         ("2_Dense/config.json", lambda x: x | {"activation_function": "my.Own"}, "Dense"),
+        ("config_sentence_transformers.json", lambda x: x | {"truncate_dim": 2}, "truncate_dim"),
         ("sentence_bert_config.json", lambda x: x | {"do_lower_case": True}, "do_lower_case"),
     ],
 )

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import safetensors.numpy
+import tokenizers
 
 from tfnlp.checkpoints import load_model, read_head, read_task_settings, save_model
 from tfnlp.configs import StaticConfig, VectorHead
@@ -96,6 +97,20 @@ def test_mapped_vectors_are_read_and_kept(foreign, tmp_path):
     np.testing.assert_allclose(
         load_runner(tmp_path / "again").embed(TEXTS[:2])[0], runner.embed(TEXTS[:1])[0], atol=1e-6
     )
+
+
+def test_a_static_embedding_counts_unknown_tokens_and_is_cut_by_its_tokenizer(foreign):
+    folder, table, tokenizer = foreign()
+    theirs = {"embedding.weight": table}
+    safetensors.numpy.save_file(theirs, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps({"model_type": "model2vec"}))
+    engine = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    engine.enable_truncation(2)
+    engine.save(str(folder / "tokenizer.json"))
+    rows = table[[tokenizer.token_id("film"), tokenizer.unknown_token_id]]
+    expected = rows.sum(0) / np.linalg.norm(rows.sum(0))
+    vectors = load_runner(folder).embed(["film zzz", "film zzz a the"])
+    np.testing.assert_allclose(vectors, [expected, expected], atol=1e-6)
 
 
 def test_a_folder_of_another_number_of_tokens_is_refused(foreign):

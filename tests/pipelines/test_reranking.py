@@ -8,6 +8,8 @@ from distill.runtime import TextEmbedder, TokenEmbedder
 from tfnlp.checkpoints import save_model
 from tfnlp.models import build_model
 from tfnlp.pipelines import load_runner, rerank, reranker
+from tfnlp.pipelines.keras_backend import KerasBackend
+from tfnlp.pipelines.pipeline import pipeline_of
 from tfnlp.pipelines.reranking import max_sim
 from tfnlp.utils.errors import InputError
 
@@ -32,6 +34,7 @@ def test_each_token_of_a_query_finds_its_nearest_one():
     query, text = np.random.default_rng(0).normal(size=(2, 7, 4)).astype("float32")
     expected = sum(max(float(q @ t) for t in text[:3]) for q in query)
     assert max_sim(query, text[:3]) == pytest.approx(expected, rel=1e-6)
+    assert max_sim(query, text[:0]) == 0
     similarity = pytest.importorskip("sentence_transformers.util.similarity")
     expected = similarity.maxsim([query[:5]], [text, text[:2]])
     scores = [max_sim(query[:5], text), max_sim(query[:5], text[:2])]
@@ -54,6 +57,18 @@ def test_a_classifier_and_a_regression_score_pairs(saved):
     runner = load_runner(saved("classifier", 1, {"pairs": True})[0])
     expected = runner.score(["film"] * 4, TEXTS)
     np.testing.assert_array_equal(reranker(runner, TEXTS)("film", TEXTS), expected)
+
+
+@pytest.mark.parametrize("classes", [1, 2])
+def test_a_model_of_single_texts_is_refused(classes, one_layer, tokenizer):
+    model = build_model(one_layer, "classifier", classes)
+
+    def runner(settings):
+        return pipeline_of(KerasBackend(model, tokenizer, ["no", "yes"][:classes], settings))
+
+    with pytest.raises(InputError, match="single texts"):
+        reranker(runner({"max_length": 12}), TEXTS)
+    assert reranker(runner({}), TEXTS)  # a folder of others does not say
 
 
 def test_an_embedder_gives_a_vector_of_each_token(saved, tokenizer, tmp_path):

@@ -41,6 +41,7 @@ def test_hits_are_sorted_by_the_model(run, flags, one_layer, tokenizer, tmp_path
 
 
 def test_bad_input_is_one_sentence(flags, tmp_path):
+    (tmp_path / "below.tsv").write_text("query\ttext\trelevant\nfilm\ta film\t-1\n")
     check_refusals(
         "rerank",
         flags,
@@ -50,5 +51,6 @@ def test_bad_input_is_one_sentence(flags, tmp_path):
             "--num_threads=2": "no .tflite file",
             "--relevance_column=text": "text 'a fine film'",
             f"--input={tmp_path / 'none.tsv'}": "none.tsv",
+            f"--relevance_column=relevant --input={tmp_path / 'below.tsv'}": "relevant=-1",
         },
     )

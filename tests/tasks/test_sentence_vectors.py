@@ -33,6 +33,16 @@ def test_a_batch_has_the_vectors_of_each_example(one_layer, tokenizer):
         SentenceVectors(VectorSettings(matryoshka_dims=(99,))).batch_model(model)
 
 
+def test_whole_vectors_learn_beside_their_first_entries():
+    vectors = np.random.default_rng(0).normal(size=(3, 2, 8)).astype("float32")
+    part, whole = (
+        float(SentenceVectors(VectorSettings(matryoshka_dims=dims)).loss(None, {"embedding": x}))
+        for dims, x in (((4,), vectors), ((), vectors))
+    )
+    first = SentenceVectors().loss(None, {"embedding": vectors[..., :4]})
+    assert part == pytest.approx(float(first) + whole, rel=1e-6)
+
+
 def test_a_prompt_begins_the_first_texts_and_another_the_others(tokenizer):
     encodings, _ = SentenceVectors(None, ("the ", "a ")).encode(tokenizer, GROUPS, 12)
     expected = tokenizer.encode(["the a fine film", "a the good film"], max_length=12)
@@ -74,6 +84,7 @@ def test_scores_of_a_search():
     }
     assert retrieval_scores([[0.5, 0.1], [0.5, 0.1]], ["a", "a"])["recall_1"] == 1.0
     # Query i finds its text at rank i + 1.
+    assert not any(retrieval_scores(np.full((20, 20), np.nan), range(20)).values())  # diverged
     late = retrieval_scores(-np.tile(np.arange(12), (12, 1)), [*"abcdefghijkl"])
     assert late["recall_10"] == pytest.approx(10 / 12)
     assert late["mrr_10"] == pytest.approx(sum(1 / rank for rank in range(1, 11)) / 12)

@@ -9,7 +9,7 @@ import pathlib
 
 from tfnlp.configs import Projection, VectorHead
 from tfnlp.text.reading.readers import read_json_data
-from tfnlp.text.tokenizers.tokenizer_files import foreign_static
+from tfnlp.text.tokenizers.tokenizer_files import foreign_static, read_settings
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
 from tfnlp.utils.hub import find_folder
@@ -18,7 +18,8 @@ MODULES = "modules.json"
 LENGTHS = "sentence_bert_config.json"
 PROMPTS = "config_sentence_transformers.json"
 # Files to fetch from the Hub.
-FETCHED = (MODULES, LENGTHS, PROMPTS, "*_Pooling/config.json", "*_Dense/*", "*_StaticEmbedding/*")
+FETCHED = (MODULES, LENGTHS, PROMPTS, "tokenizer.json", "tokenizer_config.json")
+FETCHED += ("*_Pooling/config.json", "*_Dense/*", "*_StaticEmbedding/*")
 # The encoder of static vectors, which are a mean without a Pooling.
 STATIC = "StaticEmbedding"
 # Static vectors read texts of any length; model2vec too writes this number of tokens.
@@ -121,6 +122,9 @@ def read_embedding_settings(folder):
     """Return {"max_length", "prompts", "default_prompt"} of a local folder, those that it has.
 
     `max_length` is in tokens; `prompts` are beginnings of texts by name.
+
+    Raises:
+        InputError: for a setting that makes another vector.
     """
     folder = pathlib.Path(folder)
     lengths, prompts = (_read_if_there(folder / name) for name in (LENGTHS, PROMPTS))
@@ -129,15 +133,37 @@ def read_embedding_settings(folder):
             f"{folder / LENGTHS}: do_lower_case=true changes texts before the tokenizer; let the "
             "tokenizer do it, by its own do_lower_case, and set it to false here."
         )
-    longest = lengths.get("max_seq_length")
+    if prompts.get("truncate_dim"):
+        raise InputError(
+            f"{folder / PROMPTS}: truncate_dim={prompts['truncate_dim']} cuts vectors, which is "
+            "not supported; take it out, and take the first entries where they are used."
+        )
+    config = _read_if_there(folder / "config.json")
+    longest = lengths.get("max_seq_length") or _length_of_tokenizer(folder, config)
     if read_modules(folder)[0].kind == STATIC:
-        longest = _read_if_there(folder / "config.json").get("max_length") or ANY_LENGTH
+        longest = config.get("max_length") or _cut_of_tokenizer(folder) or ANY_LENGTH
     settings = {
         "max_length": longest,
         "prompts": prompts.get("prompts"),
         "default_prompt": prompts.get("default_prompt_name"),
     }
     return {name: value for name, value in settings.items() if value}
+
+
+def _length_of_tokenizer(folder, config):
+    """Return the most tokens by the tokenizer's settings, where version 6 has them, or None."""
+    longest = read_settings(folder).get("model_max_length")
+    positions = config.get("max_position_embeddings")
+    # Many have 1e30, for any length.
+    is_length = isinstance(longest, int) and isinstance(positions, int)
+    return longest if is_length and 0 < longest <= positions else None
+
+
+def _cut_of_tokenizer(folder):
+    """Return the tokens to which the tokenizer.json of a StaticEmbedding cuts texts, or None."""
+    place = foreign_static(folder)
+    content = _read_if_there(place / "tokenizer.json") if place else {}
+    return (content.get("truncation") or {}).get("max_length")
 
 
 def read_modules(folder):

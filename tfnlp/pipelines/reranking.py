@@ -16,8 +16,16 @@ def cross_encoder(runner, label=None):
         label: the class of a text that fits; of 2 classes the second where None.
 
     Raises:
-        InputError: for another model, and a label that it has not.
+        InputError: for another model, one that was trained on single texts, and a label that it
+            has not.
     """
+    # Folders of others have no settings, and do not say.
+    of_pairs = runner.settings.get("pairs", not runner.settings)
+    if runner.kind in (SCORER, CLASSIFIER) and not of_pairs:
+        raise InputError(
+            "The model was trained on single texts, and compares none; give one of pairs, as of "
+            "finetune_classifier with pair_column."
+        )
     if runner.kind == SCORER:
         return lambda query, texts: np.array(runner.score([query] * len(texts), [*texts]))
     if runner.kind != CLASSIFIER:
@@ -63,9 +71,9 @@ def max_sim(query, text):
 
     Args:
         query: (Q, D).
-        text: (L, D).
+        text: (L, D); without a token the sum is 0.
     """
-    return float((query @ text.T).max(axis=1).sum())
+    return float((query @ text.T).max(axis=1).sum()) if len(text) else 0.0
 
 
 def reranker(runner, texts, label=None):

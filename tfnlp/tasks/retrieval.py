@@ -28,8 +28,9 @@ def retrieval_scores(similarities, texts):
     _, first = np.unique(places, return_index=True)
     similarities = similarities[:, first]
     right = np.take_along_axis(similarities, places[:, None], axis=1)
-    # Texts as near as the right one stand before it, so that equal vectors find nothing.
-    ranks = (similarities >= right).sum(1)  # from 1
+    # Texts as near as the right one stand before it, so that equal vectors find nothing, and
+    # neither do those of a model that has diverged, NaN.
+    ranks = (~(similarities < right)).sum(1)  # from 1
     hit = ranks <= K
     return {
         "ndcg_10": float(np.mean(hit / np.log2(ranks + 1))),

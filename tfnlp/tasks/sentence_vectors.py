@@ -169,6 +169,8 @@ class SentenceVectors(Task):
         vectors, dims = outputs["embedding"], self.vectors.matryoshka_dims
         if not dims:
             return self._loss(vectors, labels, sample_weight)
+        if vectors.shape[-1] not in dims:  # or nothing would train the last entries
+            dims = *dims, vectors.shape[-1]
         return vector_losses.matryoshka_loss(self._loss, vectors, labels, sample_weight, dims=dims)
 
     def decode(self, examples, encodings, outputs):

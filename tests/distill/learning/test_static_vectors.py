@@ -82,3 +82,8 @@ def test_the_file_has_the_models_vectors_at_any_length(
 def test_what_cannot_be_made_is_refused(settings, teacher, tokenizer):
     with pytest.raises(InputError, match=next(iter(settings))):
         make_static_embedder(teacher, tokenizer, StaticSettings(**settings))
+
+
+def test_texts_of_unknown_tokens_give_no_weights(tokenizer):
+    with pytest.raises(InputError, match="no known token"):
+        token_weights(tokenizer, StaticSettings(weights="sif"), ["zzz", ""])

@@ -42,7 +42,9 @@ def test_an_index_finds_the_nearest_texts(precision, share, embedder, tmp_path):
     order = np.argsort(-expected, kind="stable")
     assert hits[0].score == pytest.approx(expected[order[0]], abs=0.02)
     # As docs/similar_texts.md has the vectors in the file.
-    kept = rounded(vectors, index.facts)
+    others = {i for row in index.texts for i in row.get("same", ())}
+    firsts = [i for i in range(len(TEXTS)) if i not in others]
+    kept = rounded(vectors, index.facts)[firsts]
     stored = np.fromfile(tmp_path / "index.usearch", kept.dtype, kept.size, offset=8)
     np.testing.assert_array_equal(stored.reshape(kept.shape), kept)
     if precision == "float32":
@@ -50,7 +52,7 @@ def test_an_index_finds_the_nearest_texts(precision, share, embedder, tmp_path):
         assert found == [TEXTS[i] for i in order[:3]]
 
 
-def test_a_text_without_a_vector_is_indexed_too(embedder, tmp_path, monkeypatch):
+def test_a_text_without_a_vector_is_indexed_too(embedder, tmp_path, monkeypatch, caplog):
     embed = embedder.embed
 
     def embed_known(texts, **options):
@@ -58,7 +60,58 @@ def test_a_text_without_a_vector_is_indexed_too(embedder, tmp_path, monkeypatch)
 
     monkeypatch.setattr(embedder, "embed", embed_known)
     write_index(tmp_path, [("zzz", "x"), ("fine film", "y")], embedder)
-    assert TextIndex(tmp_path, embedder).search("fine film", 1)[0].source == "y"
+    assert "1 of 2 texts have no word" in caplog.text
+    index = TextIndex(tmp_path, embedder)
+    assert index.search("fine film", 1)[0].source == "y"
+    with pytest.raises(InputError, match="no vector"):
+        index.search("zzz")
+    with pytest.raises(InputError, match="no word of the texts"):
+        write_index(tmp_path, [("zzz", "x")], embedder)
+
+
+def test_numbers_beyond_those_of_the_index_do_not_wrap():
+    rows = rounded(np.array([[0.5, 0.9, -0.9]]), {"precision": "int8", "scale": 127 / 0.5})
+    assert rows.tolist() == [[127, 127, -127]]
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8", "bits"])
+def test_many_equal_texts_hide_no_other(precision, embedder, tmp_path):
+    texts = [("a", f"note {i}") for i in range(400)] + TEXTS[:30]
+    vectors = write_index(tmp_path, texts, embedder, IndexSettings(precision))
+    index = TextIndex(tmp_path, embedder)
+    assert recall(index, vectors) > 0.95
+    found = [index.search(text, 1)[0] for text, _ in TEXTS[:30]]
+    expected = vectors @ index.embedder.embed([text for text, _ in TEXTS[:30]], prompt="query").T
+    scores = [hit.score for hit in found]
+    np.testing.assert_allclose(scores, expected.max(0), atol=0.03)
+    hits = index.nearest(vectors[0], 12)[0]
+    assert len({*hits.tolist()}) == 12 and {texts[i][0] for i in hits} == {"a"}
+
+
+def test_a_prompt_counts_among_the_tokens(model, tokenizer, tmp_path, caplog):
+    prompts = {"query": "the fine ", "document": "the "}
+    settings = SETTINGS | {"prompts": prompts}  # 12 tokens, 2 of them [CLS] and [SEP]
+    embedder = Embedder(KerasBackend(model, tokenizer, None, settings))
+    texts = ["film " * 10, "film " * 9]
+    vectors = write_index(tmp_path, [*zip(texts, "xy", strict=True)], embedder)
+    assert "1 of 2 texts" in caplog.text
+    np.testing.assert_allclose(vectors, embedder.embed(texts, prompt="document"), atol=1e-6)
+    index = TextIndex(tmp_path, embedder)
+    assert index.search("film " * 8)
+    with pytest.raises(InputError, match="more than the 12 tokens"):
+        index.search("film " * 9)
+
+
+def test_an_index_is_written_over_one_of_bits(embedder, tmp_path):
+    for precision in ("bits", "float32"):
+        write_index(tmp_path, TEXTS, embedder, IndexSettings(precision))
+    assert TextIndex(tmp_path, embedder).megabytes == pytest.approx(
+        (tmp_path / "index.usearch").stat().st_size / 1e6
+    )
+    lines = (tmp_path / "texts.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "texts.jsonl").write_text("".join(lines[:-1]))
+    with pytest.raises(InputError, match="124 lines for 125 texts"):
+        TextIndex(tmp_path, embedder)
 
 
 def test_recall_counts_the_nearest_by_hand():
@@ -66,8 +119,10 @@ def test_recall_counts_the_nearest_by_hand():
         def nearest(self, vector, count):
             return np.array([0, 9]), None
 
-    vectors = np.eye(4)
-    assert recall(OneHit(), vectors, vectors[:2] + 0.1 * vectors[2:], count=2) == 0.25
+    vectors = np.eye(10)
+    assert recall(OneHit(), vectors, vectors[:2] + 0.1 * vectors[2:4], count=2) == 0.25
+    vectors[9] = vectors[0]  # an equal text is as good
+    assert recall(OneHit(), vectors, vectors[:1], count=2) == 1
 
 
 def test_an_index_of_a_model_is_searched_with_its_file(embedder, model, tokenizer, tmp_path):

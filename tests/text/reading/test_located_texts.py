@@ -1,15 +1,20 @@
-"""Texts of files and folders have their places."""
+"""Texts of tables, lines and folders have their places."""
 
 from tfnlp.text import read_located_texts
 
 
-def test_texts_of_lines_and_of_files_have_their_places(tmp_path):
-    lines, folder = tmp_path / "lines.txt", tmp_path / "notes"
-    lines.write_text("one\n\n \ntwo\n\n")
-    folder.mkdir()
-    (folder / "a.md").write_text("first\n\nsecond\n")
-    assert read_located_texts([lines, folder]) == [
-        ("one", f"{lines}, line 1"),
-        ("two", f"{lines}, line 4"),
-        ("first\n\nsecond", f"{folder / 'a.md'}"),
+def test_texts_of_tables_lines_and_folders_have_their_places(tmp_path):
+    (tmp_path / "table.csv").write_text("n,text\n1,a film\n")
+    (tmp_path / "lines.text").write_text("one\n\n \ntwo\n\n")
+    (tmp_path / "notes/old").mkdir(parents=True)
+    (tmp_path / "notes/b.TXT").write_text("b\n\nc\n")
+    (tmp_path / "notes/old/a.md").write_text("a\n")
+    (tmp_path / "notes/picture.png").write_bytes(b"\x89")
+    paths = [tmp_path / name for name in ("table.csv", "lines.text", "notes")]
+    assert read_located_texts(paths) == [
+        ("a film", f"{paths[0]}, line 2"),
+        ("one", f"{paths[1]}, line 1"),
+        ("two", f"{paths[1]}, line 4"),
+        ("b\n\nc", str(paths[2] / "b.TXT")),
+        ("a", str(paths[2] / "old/a.md")),
     ]

@@ -22,7 +22,7 @@ def read_located_texts(paths, column="text"):
 
 def _texts_of(path, column):
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.suffix in (".txt", ".md"))
+        files = sorted(file for file in path.rglob("*") if file.suffix.lower() in (".txt", ".md"))
         if not files:
             raise InputError(f"{path} has no .txt or .md file; give a folder with texts.")
         return (("\n".join(text for _, text in read_lines(file)), str(file)) for file in files)
