@@ -35,7 +35,8 @@ class VectorSettings(Settings):
     scale: float = setting(20.0, "Factor of cosines in ranking and cosent.", low=0.01)
     symmetric: bool = setting(False, "In ranking, let second texts find the first ones too.")
     matryoshka_dims: tuple[int, ...] = setting(
-        (), "Widths at which the first entries of a vector are to be vectors beside it, such as 64,128."
+        (),
+        "Widths at which the first entries of a vector are to be vectors beside it, such as 64,128.",
     )
     num_texts: int = 2
 
