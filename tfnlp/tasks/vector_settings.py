@@ -36,7 +36,8 @@ class VectorSettings(Settings):
     symmetric: bool = setting(False, "In ranking, let second texts find the first ones too.")
     matryoshka_dims: tuple[int, ...] = setting(
         (),
-        "Widths at which the first entries of a vector are to be vectors beside it, such as 64,128.",
+        "Widths at which the first entries of a vector are to be vectors too, such as 64,128; the "
+        "whole one is learned beside them.",
     )
     num_texts: int = 2
 
