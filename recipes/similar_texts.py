@@ -68,8 +68,9 @@ def main():
         )
     answers = [(query, index.search(query, FLAGS.count)) for query in FLAGS.query]
     if FLAGS.output:
-        rows = ({"query": query} | vars(hit) for query, hits in answers for hit in hits)
-        return write_json_lines(FLAGS.output, rows)
+        rows = [{"query": query} | vars(hit) for query, hits in answers for hit in hits]
+        write_json_lines(FLAGS.output, rows)
+        return logging.info("%d hits are in %s.", len(rows), FLAGS.output)
     for query, hits in answers:
         print(query)
         for hit in hits:

@@ -54,5 +54,8 @@ def test_a_prompt_begins_each_text(one_layer, tokenizer):
     expected = plain.embed(["the film"])
     np.testing.assert_array_equal(prompted.embed(["film"]), expected)
     np.testing.assert_array_equal(prompted.embed(["the film"], prompt="plain"), expected)
+    # A search asks for no other prompt than that of queries or texts, not even the default one.
+    assert (prompted.query_prompt, prompted.text_prompt, plain.query_prompt) == ("query", "", "")
+    np.testing.assert_array_equal(prompted.embed(["the film"], prompt=""), expected)
     with pytest.raises(InputError, match="prompt=passage"):
         prompted.embed("film", prompt="passage")

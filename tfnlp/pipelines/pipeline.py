@@ -425,16 +425,16 @@ class Embedder(Pipeline):
 
     @property
     def query_prompt(self):
-        """Name of the prompt of queries, or None."""
+        """Name of the prompt of queries; "" for none, as sentence-transformers' encode_query."""
         return self._first_prompt("query")
 
     @property
     def text_prompt(self):
-        """Name of the prompt of texts that are searched, or None."""
-        return self._first_prompt("document", "passage")
+        """Name of the prompt of texts that are searched; "" for none, not even the default one."""
+        return self._first_prompt("document", "passage", "corpus")
 
     def _first_prompt(self, *names):
-        return next((name for name in names if name in self.settings.get("prompts", {})), None)
+        return next((name for name in names if name in self.settings.get("prompts", {})), "")
 
     def embed(self, texts, pairs=None, prompt=None):
         """Return the embedding of each text, or pair of texts.
@@ -444,7 +444,7 @@ class Embedder(Pipeline):
         Args:
             texts, pairs: as in `Classifier.classify`.
             prompt: the name of one of the model's `prompts`, which texts begin with, such as
-                "query"; its `default_prompt`, if it has one, where None.
+                "query", or "" for none; its `default_prompt`, if it has one, where None.
 
         Returns:
             A float32 array (texts, D) with rows of length 1; (0, 0) without texts.
@@ -459,7 +459,7 @@ class Embedder(Pipeline):
     def encode(self, texts, pairs=None, prompt=None):
         """Return the `Encodings` that `embed` runs, with its arguments."""
         prompt = self.settings.get("default_prompt") if prompt is None else prompt
-        if prompt is not None:
+        if prompt:
             prompts = self.settings.get("prompts", {})
             if prompt not in prompts:
                 raise unknown_name("prompt", prompt, prompts)
