@@ -58,7 +58,8 @@ def test_in_half_precision_states_are_as_near_as_the_reference(tmp_path):
         half = states(theirs.to(torch.bfloat16), inputs).float().numpy() * real
     found = tf.cast(ours(inputs)["sequence_output"], "float32").numpy() * real
     error, due = (np.sqrt(np.mean((x - exact) ** 2)) for x in (found, half))
-    assert 0 < error < 1.1 * due < 0.1
+    # Below 1.1 with AVX-512, but 1.24 on a processor that has AVX2 alone.
+    assert 0 < error < 1.3 * due < 0.1
 
 
 def test_a_classifier_starts_with_the_prediction_head_of_the_masked_lm(tmp_path):
