@@ -269,8 +269,8 @@ def recall(index, vectors, queries=None, count=10):
     for query in queries:
         cosines = vectors @ query
         nearest = np.sort(cosines)[-count:]
-        found = cosines[index.nearest(query, count)[0]]
-        shares.append(np.count_nonzero(found >= nearest[0] - 1e-6) / len(nearest))
+        of_hits = cosines[index.nearest(query, count)[0]]
+        shares.append(np.count_nonzero(of_hits >= nearest[0] - 1e-6) / len(nearest))
     return float(np.mean(shares))
 
 

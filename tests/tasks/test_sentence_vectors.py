@@ -83,8 +83,8 @@ def test_scores_of_a_search():
         "recall_10": 1.0,
     }
     assert retrieval_scores([[0.5, 0.1], [0.5, 0.1]], ["a", "a"])["recall_1"] == 1.0
-    # Query i finds its text at rank i + 1.
     assert not any(retrieval_scores(np.full((20, 20), np.nan), range(20)).values())  # diverged
+    # Query i finds its text at rank i + 1.
     late = retrieval_scores(-np.tile(np.arange(12), (12, 1)), [*"abcdefghijkl"])
     assert late["recall_10"] == pytest.approx(10 / 12)
     assert late["mrr_10"] == pytest.approx(sum(1 / rank for rank in range(1, 11)) / 12)

@@ -139,9 +139,10 @@ def read_embedding_settings(folder):
             "not supported; take it out, and take the first entries where they are used."
         )
     config = _read_if_there(folder / "config.json")
-    longest = lengths.get("max_seq_length") or _length_of_tokenizer(folder, config)
     if read_modules(folder)[0].kind == STATIC:
         longest = config.get("max_length") or _cut_of_tokenizer(folder) or ANY_LENGTH
+    else:
+        longest = lengths.get("max_seq_length") or _length_of_tokenizer(folder, config)
     settings = {
         "max_length": longest,
         "prompts": prompts.get("prompts"),

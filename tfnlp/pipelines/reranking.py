@@ -19,20 +19,19 @@ def cross_encoder(runner, label=None):
         InputError: for another model, one that was trained on single texts, and a label that it
             has not.
     """
+    if runner.kind not in (SCORER, CLASSIFIER):
+        raise InputError(
+            f"A model of the kind {runner.kind} does not compare texts; give a classifier or a "
+            "regression of pairs, or an embedder, its file exported with `token_vectors`."
+        )
     # Folders of others have no settings, and do not say.
-    of_pairs = runner.settings.get("pairs", not runner.settings)
-    if runner.kind in (SCORER, CLASSIFIER) and not of_pairs:
+    if not runner.settings.get("pairs", not runner.settings):
         raise InputError(
             "The model was trained on single texts, and compares none; give one of pairs, as of "
             "finetune_classifier with pair_column."
         )
     if runner.kind == SCORER:
         return lambda query, texts: np.array(runner.score([query] * len(texts), [*texts]))
-    if runner.kind != CLASSIFIER:
-        raise InputError(
-            f"A model of the kind {runner.kind} does not compare texts; give a classifier or a "
-            "regression of pairs, or an embedder, its file exported with `token_vectors`."
-        )
     if label is None and len(runner.labels) == 2:
         label = runner.labels[1]
     if label not in runner.labels:
