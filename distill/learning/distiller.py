@@ -35,8 +35,6 @@ class Distiller(Trainer):
         InputError: if no loss is left.
     """
 
-    task_loss = "hard_label_loss"
-
     def __init__(self, student, task, terms, teacher=None, hard_label_weight=0.5, **kwargs):
         super().__init__(**kwargs)
         if not terms and not hard_label_weight:
@@ -47,6 +45,7 @@ class Distiller(Trainer):
         self.student, self.task, self.terms = student, task, terms
         self.kind = kind_of_task(task)
         self.hard_label_weight = hard_label_weight
+        self.task_loss = "hard_label_loss" if task else "task_loss"  # on dev
         # Trainable projections of the terms, each once, so that Keras tracks them.
         projections = {id(term.projection): term.projection for term in terms if term.projection}
         self.projections = list(projections.values())

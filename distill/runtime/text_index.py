@@ -79,15 +79,16 @@ def write_index(folder, texts, embedder, settings=None):
     """
     folder, settings = pathlib.Path(folder), settings or IndexSettings()
     new_graph = _usearch()
-    vectors = _vectors(texts, embedder, settings.dims)
-    known = int(np.abs(vectors).any(axis=1).argmax())  # not one of unknown tokens alone
+    whole = _vectors(texts, embedder, settings.dims)
+    vectors = _first(whole, settings.dims)
+    known = int(np.abs(whole).any(axis=1).argmax())  # not one of unknown tokens alone
     facts = {
         "version": 1,
         "precision": settings.precision,
         "dimensions": vectors.shape[1],
         "count": len(texts),
         "scale": float(127 / max(np.abs(vectors).max(), 1e-12)),
-        "check": {"text": known, "vector": vectors[known].tolist()},
+        "check": {"text": known, "vector": whole[known].tolist()},
     }
     (folder / FACTS).unlink(missing_ok=True)
     rows = rounded(vectors, facts)
@@ -125,7 +126,7 @@ def _equal_rows(rows):
 
 
 def _vectors(texts, embedder, dims):
-    """Return the first `dims` entries of the vectors of (text, source) pairs, of length 1."""
+    """Return the vectors of (text, source) pairs, of length 1 and of `dims` entries or more."""
     for text, source in texts:
         if not text.strip():
             raise InputError(f"{source} is an empty text; write one, or leave it out.")
@@ -155,7 +156,7 @@ def _vectors(texts, embedder, dims):
             "%d of %d texts have no word that the model knows, and are not found.",
             *(silent, len(texts)),
         )
-    return _first(vectors, dims)
+    return _first(vectors, width)
 
 
 class TextIndex:
@@ -193,7 +194,7 @@ class TextIndex:
         texts = [self.texts[check["text"]]["text"]]
         vectors = embedder.embed(texts, prompt=embedder.text_prompt)
         width = len(check["vector"])
-        if vectors.shape[1] < width or self._of(vectors)[0] @ check["vector"] < SAME_MODEL:
+        if vectors.shape[1] < width or _first(vectors, width)[0] @ check["vector"] < SAME_MODEL:
             raise InputError(
                 f"{folder} is an index of another model's vectors; give that model, or index the "
                 "texts again."
@@ -220,7 +221,8 @@ class TextIndex:
                 f"The query has more than the {self.embedder.max_length} tokens that the model "
                 "reads; shorten it."
             )
-        vector = self._of(self.embedder.embed([query], prompt=prompt))[0]
+        vectors = self.embedder.embed([query], prompt=prompt)
+        vector = _first(vectors, self.facts["dimensions"])[0]
         if not vector.any():
             raise InputError(
                 "The query has no vector, as the model knows no word of it; ask in other words."
@@ -247,9 +249,6 @@ class TextIndex:
         """Return the numbers of texts of the same vectors too, and how many each key has."""
         groups = [[key, *self.texts[key].get("same", ())] for key in keys.tolist()]
         return np.array([i for group in groups for i in group], int), [*map(len, groups)]
-
-    def _of(self, vectors):
-        return _first(vectors, self.facts["dimensions"])
 
 
 def recall(index, vectors, queries=None, count=10):

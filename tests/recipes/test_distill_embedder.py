@@ -52,6 +52,8 @@ def test_a_narrower_student_gives_the_teachers_vectors(run, flags, tmp_path):
     figures = json.loads((tmp_path / "run/figures.json").read_text())
     assert figures["teacher_dev_spearman"] == pytest.approx(1, abs=1e-3)
     assert figures["dev_spearman"] > 0.9 and figures["dev_spearman_at_8"] > 0.7
+    log = (tmp_path / "run/metrics.jsonl").read_text()
+    assert '"val_task_loss"' in log and "label" not in log
     texts = ["the plot is fine", "a dull film", "not a film"]
     student, teacher = (
         load_runner(tmp_path / name).embed(texts) for name in ("run/best", "teacher")

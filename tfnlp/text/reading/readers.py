@@ -462,11 +462,13 @@ def _records(path, on_read=None):
     # Quotes count after a space too, as people write "a, b" by hand.
     texts = (f"{text}\n" for _, text in lines)
     reader = csv.reader(texts, strict=True, skipinitialspace=True)
+    first = 1  # line of a record, which may have several
     try:
         for record in reader:
-            yield reader.line_num, record
+            yield first, record
+            first = reader.line_num + 1
     except csv.Error as e:
-        raise InputError(f"{path}, line {reader.line_num}: not valid CSV ({e}).") from None
+        raise InputError(f"{path}, line {first}: not valid CSV ({e}).") from None
 
 
 def _place(path, header, column):
