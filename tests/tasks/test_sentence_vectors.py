@@ -10,7 +10,13 @@ from sklearn.metrics import ndcg_score
 from tfnlp.functional.vector_losses import cosent_loss
 from tfnlp.functional.weighted_losses import entry_count
 from tfnlp.models import build_model
-from tfnlp.tasks import SentenceVectors, TextGroups, VectorSettings, read_text_groups
+from tfnlp.tasks import (
+    SentenceVectors,
+    TextGroups,
+    VectorSettings,
+    prompts_of,
+    read_text_groups,
+)
 from tfnlp.tasks.retrieval import bm25_scores, ndcg_10, retrieval_scores
 from tfnlp.text import LengthBatches
 from tfnlp.training import FineTuner
@@ -31,6 +37,19 @@ def test_a_batch_has_the_vectors_of_each_example(one_layer, tokenizer):
         np.testing.assert_allclose(vectors[i], expected, atol=1e-6)
     with pytest.raises(InputError, match="matryoshka_dims=99"):
         SentenceVectors(VectorSettings(matryoshka_dims=(99,))).batch_model(model)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "beginnings"),
+    [
+        ({"query": "q: ", "passage": "p: "}, ("q: ", "p: ")),
+        ({"corpus": "c: ", "passage": "p: "}, ("", "p: ")),
+        ({"corpus": "c: "}, ("", "c: ")),
+        ({"document": "d: ", "passage": "p: "}, ("", "d: ")),
+    ],
+)
+def test_texts_begin_as_sentence_transformers_encodes_documents(prompts, beginnings):
+    assert prompts_of({"prompts": prompts})[0] == beginnings
 
 
 def test_whole_vectors_learn_beside_their_first_entries():

@@ -29,6 +29,7 @@ from tfnlp.tasks.kinds import (
     TAGGER,
     TOKEN_EMBEDDER,
 )
+from tfnlp.tasks.vector_settings import DOCUMENT_PROMPTS
 from tfnlp.text.decoding.answers import best_answers
 from tfnlp.text.decoding.character_tags import best_characters
 from tfnlp.text.decoding.tags import ENTITY_TAG, TaggedText, best_rows, outside
@@ -431,7 +432,7 @@ class Embedder(Pipeline):
     @property
     def text_prompt(self):
         """Name of the prompt of texts that are searched; "" for none, not even the default one."""
-        return self._first_prompt("document", "passage", "corpus")
+        return self._first_prompt(*DOCUMENT_PROMPTS)
 
     def _first_prompt(self, *names):
         return next((name for name in names if name in self.settings.get("prompts", {})), "")

@@ -15,6 +15,7 @@ from tfnlp.tasks.regression import correlations
 from tfnlp.tasks.retrieval import bm25_scores, retrieval_scores
 from tfnlp.tasks.task import Task
 from tfnlp.tasks.vector_settings import (
+    DOCUMENT_PROMPTS,
     RANGES,
     RETRIEVAL_SCORES,
     SCORED,
@@ -89,8 +90,9 @@ def prompts_of(settings, **prompts):
         prompts: `query` or `document`, in place of those of the settings.
     """
     known = dict(settings.get("prompts", {}))
-    if "passage" in known:  # as E5 calls it
-        known.setdefault("document", known["passage"])
+    for name in DOCUMENT_PROMPTS:
+        if name in known:
+            known.setdefault("document", known[name])
     prompts = known | prompts
     query, document = prompts.get("query", ""), prompts.get("document", "")
     default = "query" if query and query == document else settings.get("default_prompt")

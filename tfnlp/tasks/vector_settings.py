@@ -12,6 +12,8 @@ RANGES = {"cosine": (-1, 1), "contrastive": (0, 1)}
 # What they, and the others, are measured by; the first selects the best epoch.
 SIMILARITY_SCORES = ("spearman", "pearson")
 RETRIEVAL_SCORES = ("ndcg_10", "mrr_10", "recall_1", "recall_10")
+# Names of the prompt of texts that are searched, in the order of sentence-transformers.
+DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 
 
 @dataclasses.dataclass(frozen=True)
