@@ -4,7 +4,7 @@ import numpy as np
 from scipy import special
 
 import tfnlp
-from tfnlp import baselines, functional
+from tfnlp import functional
 from tfnlp.tasks.class_weights import check_class_weights
 from tfnlp.tasks.classifier_settings import ClassLoss, Decision, changed
 from tfnlp.tasks.kinds import CLASSIFIER
@@ -181,9 +181,6 @@ class Classification(Task):
     def baseline(self, examples):
         majority = self.label_names[np.bincount(examples.labels).argmax()]
         return self.score_predictions(examples, [majority] * len(examples.labels))
-
-    def linear_figures(self, splits):
-        return baselines.linear_figures(self, splits) if self.linear else {}
 
 
 def _most_probable(outputs):

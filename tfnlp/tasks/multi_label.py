@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 import tfnlp
-from tfnlp import baselines, functional
+from tfnlp import functional
 from tfnlp.tasks.class_weights import check_class_weights
 from tfnlp.tasks.classifier_settings import ClassLoss, changed
 from tfnlp.tasks.kinds import MULTI_LABEL_CLASSIFIER
@@ -187,9 +187,6 @@ class MultiLabelClassification(Task):
         commonest, _ = collections.Counter(examples.labels).most_common(1)[0]
         names = tuple(self.label_names[i] for i in commonest)
         return self.score_predictions(examples, [names] * len(examples.labels))
-
-    def linear_figures(self, splits):
-        return baselines.linear_figures(self, splits) if self.linear else {}
 
 
 def best_threshold(applies, probabilities):
