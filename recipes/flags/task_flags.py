@@ -287,6 +287,11 @@ def read_classification(label_names=None):
     if FLAGS.multi_label:
         of_one_label = ["positive_label", "calibrate", "selective_accuracy", "none_label"]
         refuse_beside(of_one_label, "`multi_label`")
+        if joined := [name for name in train.label_names if FLAGS.label_separator in name]:
+            raise InputError(
+                f"label_separator={FLAGS.label_separator} is in the label {joined[0]!r}, which "
+                "would be several where predictions are read; give another, such as '|'."
+            )
         options["separator"] = FLAGS.label_separator
         if FLAGS.threshold:
             options["threshold"] = FLAGS.threshold
