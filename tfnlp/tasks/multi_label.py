@@ -29,10 +29,11 @@ class MultiLabelClassification(Task):
         label_names: the labels in order of their ids.
         monitor: "macro_f1" (the mean over labels), "micro_f1" (of all decisions), "sample_f1"
             (the mean over texts), "exact_match" (the share of texts with all labels right) or
-            "mean_average_precision" (the mean over labels of the area under precision by recall),
-            or "loss".
+            "mean_average_precision" (the mean of the area under precision by recall over the
+            labels that occur), or "loss". A label that neither is right nor predicted anywhere
+            has an F1 of 0; a text without any has 1.
         threshold: a number from 0 to 1; "label" for one for each label, or "all" for one for
-            all, of the highest F1 on dev.
+            all, of the highest F1 on dev; 0.5 for a label that no text of dev has.
         class_loss: a `ClassLoss`; one without options where None.
         separator: what parts labels in a column of files, which a folder keeps for predictions.
         linear: as in `Classification`.
