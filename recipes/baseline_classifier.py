@@ -18,7 +18,7 @@ from absl import flags
 
 from recipes.flags import dataclass_flags, task_flags
 from recipes.shell import entry_point
-from recipes.shell.command_line import group
+from recipes.shell.command_line import group, refuse_beside
 from tfnlp import baselines, tasks
 from tfnlp.baselines.bag_of_words import UNITS
 from tfnlp.utils.errors import unknown_name
@@ -52,6 +52,7 @@ def main():
     splits = task_flags.read_labelled()
     names = splits["train"].label_names
     if FLAGS.multi_label:
+        refuse_beside(["positive_label"], "`multi_label`")
         task = tasks.MultiLabelClassification(names)
     else:
         task = tasks.Classification(names, positive_label=FLAGS.positive_label)

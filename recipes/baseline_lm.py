@@ -50,7 +50,8 @@ def check_flags():
         raise InputError("Give --test, --text or --correct.")
     refuse_without(["output_dir"], "test")
     if FLAGS.tokenizer_dir:
-        refuse_beside(["unit", "correct"], f"tokenizer_dir={FLAGS.tokenizer_dir}, whose pieces")
+        of_words = ["unit", "min_count", "correct"]
+        refuse_beside(of_words, f"tokenizer_dir={FLAGS.tokenizer_dir}, all of whose pieces count")
     if FLAGS.unit == "characters":
         refuse_beside(["correct"], "unit=characters")
 

@@ -34,7 +34,8 @@ from recipes.shell.command_line import (
     refuse_without,
 )
 from tfnlp import checkpoints, text
-from tfnlp.tasks.kinds import ANSWERER, CLASSIFIER, EMBEDDER, TAGGER, kind_of
+from tfnlp.configs import TEXT_CLASS_HEADS
+from tfnlp.tasks.kinds import ANSWERER, EMBEDDER, TAGGER, kind_of
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_absent, read_json, write_text
 
@@ -112,7 +113,7 @@ CARD, GOLDEN, WEB = "model_card.md", "golden.json", "web"
 OF_READERS = ("labels", "fixed_only", "score_threshold", "tokenizer_in_graph")
 OF_READERS += ("check_text", "golden", "trainable_head", "token_vectors", "web")
 # Heads that --pooling leaves in place: their checkpoints may lack the pooler of an encoder.
-POOLED_HEADS = (CLASSIFIER.head, TAGGER.head, ANSWERER.head, "masked_lm")
+POOLED_HEADS = (*TEXT_CLASS_HEADS, TAGGER.head, ANSWERER.head, "masked_lm")
 
 
 def check_flags():

@@ -54,7 +54,8 @@ flags.DEFINE_string("positive_label", None, "Label whose F1 is reported.")
 flags.DEFINE_bool(
     "probabilities",
     False,
-    "Give the probability of each label, as --label_columns of finetune_classifier reads them.",
+    "Give the probability of each label; of one label a text --label_columns of "
+    "finetune_classifier reads them.",
 )
 flags.DEFINE_string("output_dir", None, "Folder to write predictions into.")
 flags.DEFINE_string(

@@ -160,7 +160,8 @@ class _TextFile:
         if self.kind.labelled:
             check_labels(self.labels, num_classes(model))
         self.model, self.tokenizer = model, tokenizer
-        self.task_settings = dict(task_settings or {})
+        # Those of a head are not of the vectors that pooling makes.
+        self.task_settings = {} if options.pooling else dict(task_settings or {})
         if "thresholds" in self.task_settings:
             thresholds_of(self.task_settings, self.labels)
         if self.kind == CLASSIFIER:

@@ -285,15 +285,17 @@ def read_classification(label_names=None):
     loss = dataclass_flags.read(ClassLoss, class_weights=weights)
     options = {"class_loss": loss, "linear": FLAGS.baseline}
     if FLAGS.multi_label:
-        of_one_label = ["positive_label", "probability_weight"]
-        of_one_label += ["calibrate", "selective_accuracy", "none_label"]
+        of_one_label = ["positive_label", "calibrate", "selective_accuracy", "none_label"]
         refuse_beside(of_one_label, "`multi_label`")
+        if joined := [name for name in train.label_names if FLAGS.label_separator in name]:
+            raise InputError(
+                f"label_separator={FLAGS.label_separator} is in the label {joined[0]!r}, which "
+                "would be several where predictions are read; give another, such as '|'."
+            )
         options["separator"] = FLAGS.label_separator
         if FLAGS.threshold:
             options["threshold"] = FLAGS.threshold
         return tasks.MultiLabelClassification(train.label_names, **options), splits
-    refuse_without(["label_separator"], "multi_label")
-    refuse_without(["probability_weight"], "label_columns")
     threshold = {"threshold": as_threshold(FLAGS.threshold)} if FLAGS.threshold else {}
     options["decision"] = dataclass_flags.read(Decision, **threshold)
     if not options["decision"].rejects:
@@ -308,6 +310,10 @@ def read_labelled(label_names=None):
     Args:
         label_names: the labels of an existing model; if None, --labels or those in --train.
     """
+    if FLAGS.multi_label:
+        refuse_beside(["probability_weight"], "`multi_label`")
+    refuse_without(["label_separator"], "multi_label")
+    refuse_without(["probability_weight"], "label_columns")
     if label_names is None and FLAGS.labels:
         try:
             text.check_label_names(FLAGS.labels, least=1 if FLAGS.multi_label else 2)
@@ -350,18 +356,23 @@ def _read_labelled(path, label_names):
             tuple(FLAGS.label_columns or ()),
         )
         return text.read_label_sets(path, columns, label_names)
-    if FLAGS.label_columns and {*FLAGS.label_columns} <= {*text.read_header(path)}:
-        return _read_soft_labels(path)
     label_names = label_names or FLAGS.label_columns
+    if FLAGS.label_columns and {*FLAGS.label_columns} <= {*text.read_header(path)}:
+        return _read_soft_labels(path, label_names)
     columns = FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column
     return text.read_examples(path, *columns, label_names)
 
 
-def _read_soft_labels(path):
+def _read_soft_labels(path, label_names):
+    if {*label_names} != {*FLAGS.label_columns}:
+        raise InputError(
+            f"label_columns={flag_text(FLAGS.label_columns)} must be a column for each of the "
+            f"labels, {','.join(label_names)}."
+        )
     texts = FLAGS.text_column, FLAGS.pair_column
-    examples = text.read_soft_labels(path, *texts, FLAGS.label_columns)
+    examples = text.read_soft_labels(path, *texts, label_names)
     if FLAGS.probability_weight < 1:
-        hard = text.read_examples(path, *texts, FLAGS.label_column, FLAGS.label_columns)
+        hard = text.read_examples(path, *texts, FLAGS.label_column, label_names)
         examples = text.mix_labels(examples, hard.labels, FLAGS.probability_weight)
     return examples
 

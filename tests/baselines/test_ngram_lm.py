@@ -81,6 +81,8 @@ def test_discounts_by_hand():
     expected = (1 - 2 * share * 2 / 4, 2 - 3 * share * 1 / 2, 3 - 4 * share * 1 / 1)
     assert estimate_discounts(table) == pytest.approx(expected)
     assert estimate_discounts({("a",): {"b": 1, "c": 2}}) == FALLBACK
+    counts = [1] * 4 + [2] * 2 + [3] * 2 + [4] * 3  # whose third discount is 3 - 4 * 0.5 * 3 / 2
+    assert estimate_discounts({(): dict(enumerate(counts))}) == FALLBACK
 
 
 def test_next_tokens():

@@ -106,6 +106,8 @@ def test_an_adapter_of_peft_is_scaled_as_it_says(fields, scale, saved, tmp_path)
     ("tensors", "fields", "said"),
     [
         ({}, {"peft_type": "IA3"}, "peft_type='IA3'"),
+        ({}, {"init_lora_weights": "pissa_niter_4"}, "init_lora_weights='pissa_niter_4'"),
+        ({}, {"alora_invocation_tokens": [7]}, r"alora_invocation_tokens=\[7\]"),
         ({"score.bias": (3,), "bert.norm.weight": (3,)}, {}, "bert.norm.weight has no place"),
         ({f"{QUERY}.lora_magnitude_vector": (3,)}, {}, "not of plain LoRA"),
         ({"classifier.weight": (5, 32)}, {}, r"shape \(5, 32\), but the model's is \(2, 32\)"),

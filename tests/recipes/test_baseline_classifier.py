@@ -27,6 +27,7 @@ def test_bad_flags_are_told_without_tensorflow(corpus):
         "--units=letters": "letters",
         "--classifiers=forest": "forest",
         "--lsa_dim=5": "--lsa_dim=5 gives negative numbers",
+        "--multi_label --positive_label=positive": "--positive_label=positive has no effect",
         "--monitor=f1": "There is no flag --monitor",  # there is no epoch to select
     }
     check_refusals("baseline_classifier", corpus, cases)

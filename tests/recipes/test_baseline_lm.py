@@ -41,7 +41,9 @@ def test_bad_flags_are_told_without_tensorflow(texts):
         [*texts[:1], "--text=a", "--output_dir=b"],
         [*texts, "--correct=a", "--unit=characters"],
         [*texts, "--order=0"],
+        [*texts, "--tokenizer_dir=d", "--min_count=2"],
     ]
-    nothing, output, correct, order = refusals("baseline_lm", lines)
+    nothing, output, correct, order, min_count = refusals("baseline_lm", lines)
     assert "--correct" in nothing and "--output_dir=b" in output
     assert "--correct=a" in correct and "--order" in order
+    assert "--min_count=2 has no effect beside --tokenizer_dir=d, all" in min_count

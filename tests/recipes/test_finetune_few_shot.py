@@ -54,6 +54,7 @@ def test_bad_input_is_one_sentence(flags, tmp_path):
             "--pair_column=label": "pair_column=label has no effect",
             "--multi_label": "multi_label=true",
             "--adversarial_weight=1": "adversarial_weight=1",
+            "--probability_weight=0.5": "probability_weight=0.5 has no effect",
             f"--model_dir={tmp_path / 'run'}": "no folder",
             "": "",
         },

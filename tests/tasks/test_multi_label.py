@@ -13,6 +13,7 @@ from tfnlp.tasks import Classification, MultiLabelClassification, class_weights
 from tfnlp.tasks.classifier_settings import ClassLoss
 from tfnlp.tasks.multi_label import best_threshold
 from tfnlp.text import Examples, LabelColumns, read_label_sets
+from tfnlp.text.reading.soft_labels import SoftExamples
 from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig
 from tfnlp.utils.errors import InputError
 
@@ -97,6 +98,9 @@ def test_weights_of_classes():
     np.testing.assert_allclose(class_weights(["balanced"], examples), [4 / 9, 4 / 3, 4 / 3])
     np.testing.assert_allclose(class_weights(["b=2.5"], examples), [1, 2.5, 1])
     assert class_weights(None, examples) is None
+    p = np.array([[0.7, 0.3, 0]] * 4, "float32")
+    soft = SoftExamples([*"abcd"], None, [0] * 4, ["a", "b", "c"], p)
+    np.testing.assert_allclose(class_weights(["balanced"], soft), [4 / 8.4, 4 / 3.6, 4 / 3])
     several = Examples([*"abcd"], None, SETS, NAMES)
     np.testing.assert_allclose(class_weights(["balanced"], several, True), [1, 3, 3])
     for given, message in (

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy import special
 
+from tfnlp.checkpoints import read_task_settings
 from tfnlp.models import build_model
 from tfnlp.pipelines import load_runner
 from tfnlp.tasks import Classification
@@ -46,6 +47,8 @@ def test_a_calibrated_model_keeps_its_answers(one_layer, tokenizer, noisy_splits
         figures.append(FineTuning(task, model, tokenizer, data, config, run).run_all())
         runners.append(load_runner(run.best))
     temperature = figures[1].pop("temperature")
+    assert read_task_settings(run.best)["temperature"] == temperature
+    assert task.settings is None  # else another run of the task would begin with it
     plain, cooled = (
         np.log([[*p.probabilities.values()] for p in runner.classify(data.train.texts)])
         for runner in runners

@@ -191,7 +191,8 @@ def estimate_discounts(table):
     share = one / (one + 2 * two)
     pairs = ((1, two / one), (2, three / two), (3, four / three))
     discounts = tuple(i - (i + 1) * share * ratio for i, ratio in pairs)
-    return discounts if min(discounts) >= 0 else FALLBACK
+    # A discount of 0 would leave unseen tokens no probability after frequent ones alone.
+    return discounts if min(discounts) > 0 else FALLBACK
 
 
 def _continuations(counts, discounts):

@@ -39,6 +39,13 @@ TASK_TYPES = {
 }
 # `peft`'s default.
 ALPHA = 8
+# Values of adapters that are added to their base as it is: other starts, such as PiSSA's, take
+# their own part out of it, and aLoRA adds to some tokens alone.
+PLAIN = {
+    "peft_type": ("LORA",),
+    "init_lora_weights": (None, True, False, "gaussian", "eva", "orthogonal", "mica"),
+    "alora_invocation_tokens": (None,),
+}
 
 
 def write_adapter(model, folder, tensors):
@@ -142,11 +149,12 @@ def merge_adapter(model, folder):
     """
     folder = pathlib.Path(folder)
     fields = read_json(folder / ADAPTER_CONFIG)
-    if fields.get("peft_type") != "LORA":
-        raise InputError(
-            f"{folder / ADAPTER_CONFIG}: peft_type={fields.get('peft_type')!r} is not read, only "
-            "LORA; merge it by peft's merge_and_unload() and save_pretrained(folder)."
-        )
+    for name, plain in PLAIN.items():
+        if fields.get(name) not in plain:
+            raise InputError(
+                f"{folder / ADAPTER_CONFIG}: {name}={fields.get(name)!r} is not read, only plain "
+                "LoRA; merge it by peft's merge_and_unload() and save_pretrained(folder)."
+            )
     reader = TensorReader(folder, TENSORS)
     config = config_of(model)
     family = map_of(config)

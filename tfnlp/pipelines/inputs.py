@@ -72,7 +72,8 @@ class Columns:
     pair: str | None = setting(None, "Column of the second text, for pairs.", flag="pair_column")
     label: str | None = setting(
         None,
-        "Column of the label or number; label or score if not given; empty for none.",
+        "Column of the label, labels or number; label, labels or score if not given; empty for "
+        "none.",
         flag="label_column",
     )
     question: str | None = setting(

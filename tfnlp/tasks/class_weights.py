@@ -13,7 +13,8 @@ def class_weights(spec, examples, several=False):
         spec: ["balanced"], or a list of "NAME=WEIGHT", others 1; None for none. Balanced classes
             all have the same weight in total: n / (C n_c), as `class_weight` of scikit-learn. With
             `several` a label has the same where it applies as where not: (n - n_c) / n_c.
-        examples: `Examples` with labels, of which n_c have class c.
+        examples: `Examples` with labels, of which n_c have class c; of `SoftExamples` n_c is the
+            sum of its probabilities, which the loss weights.
         several: whether `labels` are tuples, of any number of labels a text.
 
     Raises:
@@ -47,9 +48,10 @@ def check_class_weights(weights, num_classes):
 
 
 def _balanced(examples, num_classes, several):
-    n = len(examples.labels)
+    n, probabilities = len(examples.labels), getattr(examples, "probabilities", None)
     ids = [i for row in examples.labels for i in row] if several else examples.labels
-    counts = np.maximum(np.bincount(np.asarray(ids, int), minlength=num_classes), 1)
+    counts = np.bincount(np.asarray(ids, int), minlength=num_classes)
+    counts = np.maximum(counts if probabilities is None else probabilities.sum(0), 1)
     weights = (n - counts) / counts if several else n / (num_classes * counts)
     return tuple(np.maximum(weights, 1 / n).tolist())  # a label of all texts keeps a loss
 

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import special
 
 import tfnlp
-from tfnlp import baselines, functional
+from tfnlp import functional
 from tfnlp.tasks.class_weights import check_class_weights
 from tfnlp.tasks.classifier_settings import ClassLoss, Decision, changed
 from tfnlp.tasks.kinds import CLASSIFIER
@@ -68,7 +68,7 @@ class Classification(Task):
                 f"none_label={decision.none_label} must be a name that no class has; give another."
             )
         self.decision, self.threshold = decision, decision.threshold
-        self.calibrated, self.temperature = decision.calibrated, None
+        self.calibrated = decision.calibrated
         self.select_by(monitor)
         self.positive_id = None if positive_label is None else names.index(str(positive_label))
 
@@ -85,15 +85,13 @@ class Classification(Task):
 
     @property
     def settings(self):
-        settings = {} if self.temperature is None else {"temperature": self.temperature}
-        if self.decision.rejects:
-            settings |= {"threshold": self.threshold, "none_label": self.decision.none_label}
-        return settings or None
+        if not self.decision.rejects:
+            return None
+        return {"threshold": self.threshold, "none_label": self.decision.none_label}
 
     @property
     def tuned_settings(self):
-        names = ("temperature",) if self.calibrated else ()
-        return names if self.decision.selective_accuracy is None else (*names, "threshold")
+        return () if self.decision.selective_accuracy is None else ("threshold",)
 
     def decisive(self):
         return changed(self.class_loss) | changed(self.decision)
@@ -123,7 +121,6 @@ class Classification(Task):
         logits, labels = np.stack(outputs["logits"]), np.asarray(examples.labels)
         temperature = fit_temperature(logits, labels)
         tfnlp.models.scale_logits(model, 1 / temperature)
-        self.temperature = temperature
         error = calibration_error(logits, labels)
         figures = {"temperature": temperature, "dev_calibration_error_before": error}
         return outputs | {"logits": logits / temperature}, figures
@@ -184,9 +181,6 @@ class Classification(Task):
     def baseline(self, examples):
         majority = self.label_names[np.bincount(examples.labels).argmax()]
         return self.score_predictions(examples, [majority] * len(examples.labels))
-
-    def linear_figures(self, splits):
-        return baselines.linear_figures(self, splits) if self.linear else {}
 
 
 def _most_probable(outputs):

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 import tfnlp
-from tfnlp import baselines, functional
+from tfnlp import functional
 from tfnlp.tasks.class_weights import check_class_weights
 from tfnlp.tasks.classifier_settings import ClassLoss, changed
 from tfnlp.tasks.kinds import MULTI_LABEL_CLASSIFIER
@@ -29,10 +29,11 @@ class MultiLabelClassification(Task):
         label_names: the labels in order of their ids.
         monitor: "macro_f1" (the mean over labels), "micro_f1" (of all decisions), "sample_f1"
             (the mean over texts), "exact_match" (the share of texts with all labels right) or
-            "mean_average_precision" (the mean over labels of the area under precision by recall),
-            or "loss".
+            "mean_average_precision" (the mean of the area under precision by recall over the
+            labels that occur), or "loss". A label that neither is right nor predicted anywhere
+            has an F1 of 0; a text without any has 1.
         threshold: a number from 0 to 1; "label" for one for each label, or "all" for one for
-            all, of the highest F1 on dev.
+            all, of the highest F1 on dev; 0.5 for a label that no text of dev has.
         class_loss: a `ClassLoss`; one without options where None.
         separator: what parts labels in a column of files, which a folder keeps for predictions.
         linear: as in `Classification`.
@@ -187,9 +188,6 @@ class MultiLabelClassification(Task):
         commonest, _ = collections.Counter(examples.labels).most_common(1)[0]
         names = tuple(self.label_names[i] for i in commonest)
         return self.score_predictions(examples, [names] * len(examples.labels))
-
-    def linear_figures(self, splits):
-        return baselines.linear_figures(self, splits) if self.linear else {}
 
 
 def best_threshold(applies, probabilities):

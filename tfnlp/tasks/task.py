@@ -3,7 +3,7 @@
 import abc
 import collections
 
-from tfnlp import functional
+from tfnlp import baselines, functional
 from tfnlp.utils.errors import unknown_name
 
 
@@ -23,6 +23,7 @@ class Task(abc.ABC):
         compares_examples: whether its loss is of all examples of a batch together, not their mean.
         labelled: whether its training examples have labels, or texts to compare with each other.
         calibrated: whether its `calibrate` changes the trained model's head by dev.
+        linear: whether linear classifiers of bags of words are reported beside a model's scores.
     """
 
     kind = None
@@ -35,6 +36,7 @@ class Task(abc.ABC):
     compares_examples = False
     labelled = True
     calibrated = False
+    linear = False
 
     def select_by(self, monitor):
         """Select the best epoch by another metric than the task's.
@@ -127,5 +129,5 @@ class Task(abc.ABC):
         return {}
 
     def linear_figures(self, splits):
-        """Return {name: figure} of linear classifiers on {name: examples}; empty by default."""
-        return {}
+        """Return {name: figure} of linear classifiers on {name: examples}; {} unless `linear`."""
+        return baselines.linear_figures(self, splits) if self.linear else {}

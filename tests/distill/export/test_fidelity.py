@@ -142,5 +142,6 @@ def test_a_string_input_and_a_pooling_take_no_pairs(folders, tokenizer, tmp_path
     with pytest.raises(InputError, match=r"^tokenizer_in_graph=True takes one string, and the "):
         export_tflite(model, path, tokenizer, options=Export(tokenizer_in_graph=True), **of_pairs)
     assert not path.exists()
+    of_pairs["task_settings"]["thresholds"] = [0.5, 0.5]
     said = export_tflite(model, path, tokenizer, options=Export(pooling="mean"), **of_pairs)
     assert ONE_TEXT not in said and load_runner(path).settings == {}

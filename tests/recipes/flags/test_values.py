@@ -85,6 +85,12 @@ CASES = [
         "m.read_labelled(['LABEL_0', 'LABEL_1'])['train'].label_names",
         ["good", "bad"],
     ),
+    (
+        *("distill_classifier", "task", "--labels=good,bad --label_columns=bad,good"),
+        "[(x.label_names, x.probabilities.tolist()) "
+        "for x in [m.read_labelled(['LABEL_0', 'LABEL_1'])['train']]]",
+        [(["good", "bad"], [[0.75, 0.25], [0.5, 0.5], [1.0, 0.0]])],
+    ),
     ("finetune_embedder", "task", "", SCORES.format("cosine"), [1.5]),
     ("finetune_embedder", "task", "", SCORES.format("ranking"), None),
     ("finetune_embedder", "task", "--score_column=n", SCORES.format("cosent"), [2.0]),

@@ -8,6 +8,8 @@ from tests.recipes.refusals import check_refusals, refusals
 
 FILES = {
     "fine.tsv": "sentence\tlabel\na fine film\tgood\na poor film\tbad\n",
+    "votes.tsv": "sentence\tgood\tbad\na fine film\t2\t1\na poor film\t0\t3\n",
+    "lists.jsonl": '{"sentence": "a fine film", "label": ["praise, mild", "film"]}\n',
     "other.tsv": "sentence1\tlabel\na fine film\tgood\n",
     "text.tsv": "sentence\na fine film\n",
     "text.de": "Satz\nein guter Film\n",
@@ -45,6 +47,10 @@ CASES = {
         "fine.tsv --class_weights=balanced": "",
         "fine.tsv --class_weights=bad=2 --focal_gamma=1": "",
         "fine.tsv --labels=good,bad": "",
+        "votes.tsv --label_columns=good,bad --labels=bad,poor": "of the labels, bad,poor.",
+        "votes.tsv --label_columns=good,bad --labels=bad,good": "",
+        "lists.jsonl --multi_label": "--label_separator=, is in the label 'praise, mild'",
+        "lists.jsonl --multi_label --label_separator=|": "",
     },
     "finetune_embedder": {
         "fine.tsv --text_columns=sentence,label --label_column=label": "with --loss=ranking",

@@ -243,7 +243,10 @@ def test_parquet_is_a_stream_of_groups_of_rows(tmp_path):
 
 @pytest.mark.parametrize(
     "label, message",
-    [("x|y", "several labels"), ("-", "stands for none"), ("NaN", "none"), ("<NA>", "none")],
+    [
+        *(("x|y", "several labels"), ("-", "stands for none"), ("-1", "stands for none")),
+        *(("NaN", "none"), ("<NA>", "none")),
+    ],
 )
 def test_a_label_of_several_or_of_none_is_named(label, message, tmp_path):
     path = tmp_path / "x.tsv"
@@ -252,6 +255,8 @@ def test_a_label_of_several_or_of_none_is_named(label, message, tmp_path):
         read_examples(path, "sentence", label_column="label")
     read = read_examples(path, "sentence", label_column="label", label_names=["x", "y", label])
     assert read.labels == [0, 1, 2]
-    # Of two labels "-" may be one, beside "+".
+    # Of two labels "-" may be one, beside "+", and of numbers -1.
+    path.write_text("sentence\tlabel\na\t1\nb\t0\nc\t-1\n")
+    assert read_examples(path).label_names == ["-1", "0", "1"]
     path.write_text("sentence\tlabel\na\t+\nb\t-\n")
     assert read_examples(path).label_names == ["+", "-"]

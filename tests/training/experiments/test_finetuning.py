@@ -16,6 +16,7 @@ from tfnlp.tasks.regression import ScoredExamples
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text import Encoding, LengthBatches
 from tfnlp.text.reading.readers import Examples
+from tfnlp.text.reading.soft_labels import SoftExamples
 from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig
 from tfnlp.training.experiments import finetuning
 from tfnlp.training.experiments.finetuning import check_varied
@@ -163,7 +164,9 @@ def test_examples_of_one_label_alone_are_refused():
             FineTuning(task, None, None, Splits(train, DEV, 16), config=None, run=None).run_all()
     choices = Choices(["a", "b"], [["c", "d"], ["e", "f"]], [0, 0])
     varied = TaggedSentences([["a", "b"]], [["O", "B-x"]])
-    for task, train in ((words, TRAIN), (tags, varied), (MultipleChoice(), choices)):
+    soft = SoftExamples(["a", "b"], None, [0, 0], words.label_names, np.array([[0.9], [0.6]]))
+    chooser = MultipleChoice()
+    for task, train in ((words, TRAIN), (words, soft), (tags, varied), (chooser, choices)):
         check_varied(task, train)
 
 

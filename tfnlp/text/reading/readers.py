@@ -304,6 +304,8 @@ def _check_one_label(path, labels, names):
             )
         elif name == "-" and len(names) > 2:
             message = "the label '-' stands for none, as in SNLI; leave such lines out"
+        elif name == "-1" and any(map(str.isalpha, "".join(names))):
+            message = "the label '-1' stands for none, as in `datasets`; leave such lines out"
         elif name.lower() in ("nan", "<na>"):
             message = f"the label {name!r} stands for none, as in pandas; leave such lines out"
         else:

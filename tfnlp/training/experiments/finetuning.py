@@ -112,8 +112,8 @@ class FineTuning(Experiment):
     def save(self, folder):
         self._save(self.model, folder)
 
-    def _save(self, model, folder):
-        settings = {"max_length": self.data.max_length} | (self.task.settings or {})
+    def _save(self, model, folder, **settings):
+        settings |= {"max_length": self.data.max_length} | (self.task.settings or {})
         if pathlib.Path(folder) != self.run.best:  # a model within an epoch is not seen on dev
             settings = {k: v for k, v in settings.items() if k not in self.task.tuned_settings}
         if getattr(self.data.train, "pairs", None):
@@ -167,7 +167,9 @@ class FineTuning(Experiment):
             outputs, figures = self.task.calibrate(best, self.data.dev, outputs)
         self.task.tune(self.data.dev, outputs)
         if self.run.writes:
-            self._save(best, self.run.best)
+            # By which a later end of this run knows the logits as they were learned.
+            kept = {k: v for k, v in figures.items() if k == "temperature"}
+            self._save(best, self.run.best, **kept)
         return figures
 
     def report(self, figures):
@@ -245,6 +247,8 @@ def unknown_share(tokenizer, encodings):
 
 def check_varied(task, train):
     """Raise an InputError if all labels or tags of the training examples are one."""
+    if getattr(train, "probabilities", None) is not None:
+        return  # which differ where one label is always the most probable
     labels = {*task.answers(train, [])[0]}
     if len(labels) == 1 and task.label_names:  # others are places
         raise InputError(
