@@ -65,6 +65,9 @@ class StudentFinder:
         budget: a `Budget`.
         options: `Export` of the file, and of those that are timed.
         tokens: of the text that is timed, on one thread.
+
+    Raises:
+        InputError: as `load_teacher`, `Supernet` and `SearchSpace.complete`.
     """
 
     teacher_dir: str
@@ -79,6 +82,7 @@ class StudentFinder:
 
     def __post_init__(self):
         self.teacher = load_teacher(self.teacher_dir, self.task)
+        self.depth = Supernet(self.teacher).depth
         self.tokenizer = load_tokenizer(self.teacher_dir)
         self.texts = task_texts(self.data.train)
         config = config_of(self.teacher)
@@ -86,7 +90,6 @@ class StudentFinder:
         # The texts may have fewer tokens than a number asks for.
         sizes = tuple(sorted(self.with_tokens(self.teacher)))
         self.space = dataclasses.replace(self.space, keep_tokens=sizes)
-        self.depth = config.num_layers
 
     def _default_tokens(self):
         """Return the default numbers of tokens, by the size of the file."""

@@ -63,7 +63,7 @@ class Supernet:
         depth: the number of its layers.
 
     Raises:
-        InputError: if the layers share weights, or do not all compute alike.
+        InputError: if the layers share weights, or do not all compute alike, one after the other.
     """
 
     parts = None
@@ -73,9 +73,10 @@ class Supernet:
         self.blocks = [layer for layer in model.layers if isinstance(layer, EncoderBlock)]
         self.depth = len(self.blocks)
         kinds = {block_kind(block) for block in self.blocks}
-        if len(kinds) != 1 or self.depth != self.config.num_layers:
+        alike = len(kinds) == 1 and self.depth == self.config.num_layers
+        if not alike or getattr(self.config, "convolution_size", 0):  # after the first of them
             raise InputError(
-                f"The layers of a {model.name} differ in what they compute, or share their "
+                f"The layers of this {model.name} differ in what they compute, or share their "
                 "weights, so that none can be left out; give a teacher such as BERT."
             )
 

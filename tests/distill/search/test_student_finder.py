@@ -13,13 +13,14 @@ from distill.search import Budget, SearchSpace, StudentFinder, cost_measurement,
 from tests.distill.conftest import INPUTS
 from tests.models.small import sizes
 from tfnlp.checkpoints import read_labels, read_task_settings, save_model
-from tfnlp.models import BertConfig, build_model
+from tfnlp.models import AlbertConfig, BertConfig, build_model
 from tfnlp.pipelines import read_kind
 from tfnlp.pipelines.prediction_tasks import prediction_task
 from tfnlp.tasks import Classification, TextGroups
 from tfnlp.tasks.vector_settings import VectorSettings
 from tfnlp.text import Examples
 from tfnlp.training import RunFolder, Splits, TrainingConfig
+from tfnlp.utils.errors import InputError
 
 GOLD = {
     "multi-label classifier": [["bad"], ["good"], [], ["bad", "good"], ["good"]],
@@ -77,11 +78,28 @@ def find(teacher, task, data, folder):
     assert load_runner(path).kind == read_kind(teacher)
 
 
+def save_teacher(config, tokenizer, folder):
+    """Save a classifier of random weights in folder / "teacher"."""
+    config = config(**sizes(vocabulary_size=tokenizer.vocabulary_size))
+    save_model(build_model(config, "classifier", 2), folder / "teacher", ["a", "b"], tokenizer)
+
+
+def finder_of(folder, text="fine", **options):
+    """Return a `StudentFinder` of the teacher of `save_teacher`."""
+    examples = Examples([text, "dull"], None, [0, 1], ["a", "b"])
+    data, task = Splits(examples, examples, 16), Classification(["a", "b"])
+    space, budget, export = SearchSpace(), Budget(latency_ms=1), Export(max_length=16, **options)
+    return StudentFinder(str(folder / "teacher"), task, data, folder, None, space, budget, export)
+
+
+def test_a_teacher_whose_layers_are_one_is_refused_at_once(tokenizer, tmp_path):
+    save_teacher(AlbertConfig, tokenizer, tmp_path)
+    with pytest.raises(InputError, match="left out"):
+        finder_of(tmp_path)
+
+
 def test_parts_of_other_data_or_options_are_made_anew(tokenizer, tmp_path, monkeypatch):
-    model = build_model(
-        BertConfig(**sizes(vocabulary_size=tokenizer.vocabulary_size)), "classifier", 2
-    )
-    save_model(model, tmp_path / "teacher", ["a", "b"], tokenizer)
+    save_teacher(BertConfig, tokenizer, tmp_path)
     ordered, written = [], []
 
     def order(teacher, *data):
@@ -97,12 +115,7 @@ def test_parts_of_other_data_or_options_are_made_anew(tokenizer, tmp_path, monke
     monkeypatch.setattr(cost_measurement, "measure", lambda *_: None)
 
     def measure(text, **options):
-        examples = Examples([text, "dull"], None, [0, 1], ["a", "b"])
-        data = Splits(examples, examples, 16)
-        folder, task = str(tmp_path / "teacher"), Classification(["a", "b"])
-        space, budget = SearchSpace(), Budget(latency_ms=1)
-        export = Export(max_length=16, **options)
-        StudentFinder(folder, task, data, tmp_path, None, space, budget, export).measure()
+        finder_of(tmp_path, text, **options).measure()
 
     measure("fine")
     (tmp_path / "costs" / "x.tflite").unlink()  # as if killed

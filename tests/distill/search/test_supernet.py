@@ -57,10 +57,13 @@ def test_parts_compute_as_the_model_of_them(config, random_inputs):
     assert np.abs(whole - logits).max() > 0.1
 
 
-@pytest.mark.parametrize("config", [AlbertConfig, ModernBertConfig])
-def test_layers_that_cannot_be_left_out_are_refused(config):
+@pytest.mark.parametrize(
+    ("config", "changes"),
+    [(AlbertConfig, {}), (ModernBertConfig, {}), (DebertaV2Config, {"convolution_size": 3})],
+)
+def test_layers_that_cannot_be_left_out_are_refused(config, changes):
     with pytest.raises(InputError, match="left out"):
-        Supernet(make_model(config))
+        Supernet(make_model(config, **changes))
 
 
 def fitted(space, steps, precision="float32"):
