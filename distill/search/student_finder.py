@@ -3,7 +3,7 @@
 import dataclasses
 import pathlib
 
-from distill.compression import prune_vocabularies, task_texts
+from distill.compression import choose_tokens, keep_rows, task_texts
 from distill.compression.compression_settings import QUANTIZATIONS
 from distill.export import Export, export_tflite
 from distill.learning.distillation import Distillation
@@ -84,23 +84,15 @@ class StudentFinder:
         self.teacher = load_teacher(self.teacher_dir, self.task)
         self.depth = Supernet(self.teacher).depth
         self.tokenizer = load_tokenizer(self.teacher_dir)
-        self.texts = task_texts(self.data.train)
-        config = config_of(self.teacher)
-        self.space = self.space.complete(config, self._default_tokens())
-        # The texts may have fewer tokens than a number asks for.
-        sizes = tuple(sorted(self.with_tokens(self.teacher)))
+        config, quantization = config_of(self.teacher), self.options.quantization
+        counts = default_tokens(config, self.budget.size_mb, quantization)
+        self.space = self.space.complete(config, counts)
+        texts = task_texts(self.data.train)
+        chosen = [self._choose_tokens(texts, count) for count in self.space.keep_tokens]
+        # {tokens: (their ids or None for all, tokenizer)}; texts may have fewer than asked for.
+        self.vocabularies = {x[1].vocabulary_size: x for x in chosen}
+        sizes = tuple(sorted(self.vocabularies))
         self.space = dataclasses.replace(self.space, keep_tokens=sizes)
-
-    def _default_tokens(self):
-        """Return the default numbers of tokens, by the size of the file."""
-        config = config_of(self.teacher)
-        if self.budget.size_mb is None:
-            return [config.vocabulary_size]
-        bits = QUANTIZATIONS[self.options.quantization].weight_bits
-        row = bits / 8 * config.hidden_dim  # bytes
-        rooms = (share * self.budget.size_mb * 1e6 / row for share in TABLE_SHARES)
-        rounded = (max(100, round(int(room), -2)) for room in rooms)
-        return [min(room, config.vocabulary_size) for room in rounded]
 
     def ordered(self):
         """Return the teacher with its heads and units in the order of their importance."""
@@ -113,16 +105,20 @@ class StudentFinder:
             write_text(mark, made_of)  # last, so that a killed one is made anew
         return load_model(folder, self.task.kind.head, self.task.num_classes)
 
-    def _prune(self, models, count):
-        """Return models with at most `count` tokens, the most frequent, and their tokenizer."""
+    def _choose_tokens(self, texts, count):
+        """Return the ids of at most `count` tokens, the most frequent, and their tokenizer."""
         if count >= self.tokenizer.vocabulary_size:
-            return models, self.tokenizer
-        return prune_vocabularies(models, self.tokenizer, self.texts, count)
+            return None, self.tokenizer
+        return choose_tokens([self.teacher], self.tokenizer, texts, count)
+
+    def _prune(self, model, tokens):
+        kept, _ = self.vocabularies[tokens]
+        return model if kept is None else keep_rows(model, kept)
 
     def with_tokens(self, model):
         """Return {vocabulary size: (a supernet's model, tokenizer)} of the space."""
-        pruned = (self._prune([model], count) for count in self.space.keep_tokens)
-        return {tokenizer.vocabulary_size: (x, tokenizer) for (x,), tokenizer in pruned}
+        vocabularies = self.vocabularies.items()
+        return {size: (self._prune(model, size), x) for size, (_, x) in vocabularies}
 
     def measure(self, device=None, results=None):
         """Return the `CostTable` of files of the ordered teacher's parts.
@@ -222,19 +218,18 @@ class StudentFinder:
 
         Args:
             model: the supernet's.
-            student: a `SubStudent`.
+            student: a `SubStudent` of the space.
             config: a `TrainingConfig`.
         """
         decisive = dataclasses.asdict(student) | {"epochs": config.epochs}
         name = f"{folder_name(student)}_{model_fingerprint(model)[:8]}"
         run = self.start_run(f"{STUDENTS}/{name}", decisive)
-        (pruned, pruned_teacher), tokenizer = self._prune(
-            [model, self.teacher], student.vocabulary_size
-        )
-        teacher = self._teacher()
-        if self.task.kind.by_token and tokenizer is not self.tokenizer:
-            teacher = Teacher([pruned_teacher], tokenizer, self.task, unpruned=teacher)
-        start = extract(pruned, student)
+        tokens, teacher = student.vocabulary_size, self._teacher()
+        kept, tokenizer = self.vocabularies[tokens]
+        if self.task.kind.by_token and kept is not None:
+            pruned = self._prune(self.teacher, tokens)
+            teacher = Teacher([pruned], tokenizer, self.task, unpruned=teacher)
+        start = extract(self._prune(model, tokens), student)
         labels, settings = self.task.label_names, self.task.settings
         save_model(start, self.folder / STARTS / name, labels, tokenizer, settings)
         figures = Distillation(
@@ -264,6 +259,17 @@ class StudentFinder:
     def _teacher(self):
         cache = str(self.folder / "teacher_outputs")
         return Teacher([self.teacher], self.tokenizer, self.task, cache_dir=cache)
+
+
+def default_tokens(config, size_mb, quantization):
+    """Return the numbers of tokens of a teacher's config to try in a file, None for any size."""
+    if size_mb is None:
+        return [config.vocabulary_size]
+    width = getattr(config, "embedding_dim", None) or config.hidden_dim  # narrow in ELECTRA
+    row = QUANTIZATIONS[quantization].weight_bits / 8 * width  # bytes
+    rooms = (share * size_mb * 1e6 / row for share in TABLE_SHARES)
+    rounded = (max(100, round(int(room), -2)) for room in rooms)
+    return [min(room, config.vocabulary_size) for room in rounded]
 
 
 def _read_mark(path):

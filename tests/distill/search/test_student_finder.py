@@ -13,7 +13,7 @@ from distill.search import Budget, SearchSpace, StudentFinder, cost_measurement,
 from tests.distill.conftest import INPUTS
 from tests.models.small import sizes
 from tfnlp.checkpoints import read_labels, read_task_settings, save_model
-from tfnlp.models import AlbertConfig, BertConfig, build_model
+from tfnlp.models import AlbertConfig, BertConfig, ElectraConfig, build_model
 from tfnlp.pipelines import read_kind
 from tfnlp.pipelines.prediction_tasks import prediction_task
 from tfnlp.tasks import Classification, TextGroups
@@ -84,18 +84,42 @@ def save_teacher(config, tokenizer, folder):
     save_model(build_model(config, "classifier", 2), folder / "teacher", ["a", "b"], tokenizer)
 
 
-def finder_of(folder, text="fine", **options):
+def finder_of(folder, text="fine", space=None, **options):
     """Return a `StudentFinder` of the teacher of `save_teacher`."""
     examples = Examples([text, "dull"], None, [0, 1], ["a", "b"])
     data, task = Splits(examples, examples, 16), Classification(["a", "b"])
-    space, budget, export = SearchSpace(), Budget(latency_ms=1), Export(max_length=16, **options)
-    return StudentFinder(str(folder / "teacher"), task, data, folder, None, space, budget, export)
+    settings = space or SearchSpace(), Budget(latency_ms=1), Export(max_length=16, **options)
+    return StudentFinder(str(folder / "teacher"), task, data, folder, None, *settings)
 
 
 def test_a_teacher_whose_layers_are_one_is_refused_at_once(tokenizer, tmp_path):
     save_teacher(AlbertConfig, tokenizer, tmp_path)
     with pytest.raises(InputError, match="left out"):
         finder_of(tmp_path)
+
+
+def test_tables_of_tokens_take_a_share_of_the_file():
+    widths = {"hidden_dim": 256, "num_heads": 4}
+    counts = student_finder.default_tokens(ElectraConfig(embedding_dim=128, **widths), 5, "int8")
+    assert counts == [13700, 19500, 25400]  # 35, 50 and 65 % of 5 MB, by 128 bytes
+    assert student_finder.default_tokens(BertConfig(**widths), 10, "int8") == counts
+    assert student_finder.default_tokens(BertConfig(**widths), None, "int8") == [30522]
+
+
+def test_tokens_are_chosen_once(tokenizer, tmp_path, monkeypatch):
+    save_teacher(BertConfig, tokenizer, tmp_path)
+    chosen, choose = [], student_finder.choose_tokens
+    monkeypatch.setattr(
+        student_finder, "choose_tokens", lambda *x: chosen.append(x[-1]) or choose(*x)
+    )
+    size = tokenizer.vocabulary_size
+    finder = finder_of(tmp_path, space=SearchSpace(keep_tokens=(size - 5, size - 2, size)))
+    for _ in range(2):
+        models = finder.with_tokens(finder.teacher)
+        assert sorted(models) == [*finder.space.keep_tokens]
+        for count, (model, pruned) in models.items():
+            assert model.text_config.vocabulary_size == pruned.vocabulary_size == count
+    assert chosen == [size - 5, size - 2]
 
 
 def test_parts_of_other_data_or_options_are_made_anew(tokenizer, tmp_path, monkeypatch):
