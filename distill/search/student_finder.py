@@ -22,6 +22,7 @@ from distill.search.supernet import (
 )
 from tfnlp.checkpoints import load_model, read_task_settings, save_model
 from tfnlp.models import config_of
+from tfnlp.models.build import dtype_policy
 from tfnlp.text import load_tokenizer
 from tfnlp.training import (
     Splits,
@@ -81,7 +82,7 @@ class StudentFinder:
     tokens: int = 32
 
     def __post_init__(self):
-        self.teacher = load_teacher(self.teacher_dir, self.task)
+        self.teacher = load_teacher(self.teacher_dir, self.task, dtype="float32")
         self.depth = Supernet(self.teacher).depth
         self.tokenizer = load_tokenizer(self.teacher_dir)
         config, quantization = config_of(self.teacher), self.options.quantization
@@ -93,16 +94,18 @@ class StudentFinder:
         self.vocabularies = {x[1].vocabulary_size: x for x in chosen}
         sizes = tuple(sorted(self.vocabularies))
         self.space = dataclasses.replace(self.space, keep_tokens=sizes)
+        data = self.data.train, self.data.max_length
+        self.made_of = content_fingerprint([model_fingerprint(self.teacher), *data])
 
     def ordered(self):
         """Return the teacher with its heads and units in the order of their importance."""
         folder, data = self.folder / "ordered", (self.data.train, self.data.max_length)
         mark = folder / MARK
-        made_of = content_fingerprint([model_fingerprint(self.teacher), *data])
-        if _read_mark(mark) != made_of:
+        if _read_mark(mark) != self.made_of:
             model = order_by_importance(self.teacher, self.task, self.tokenizer, *data)
+            mark.unlink(missing_ok=True)
             save_model(model, folder, self.task.label_names, self.tokenizer, self.task.settings)
-            write_text(mark, made_of)  # last, so that a killed one is made anew
+            write_text(mark, self.made_of)  # last, so that a killed one is made anew
         return load_model(folder, self.task.kind.head, self.task.num_classes)
 
     def _choose_tokens(self, texts, count):
@@ -127,16 +130,16 @@ class StudentFinder:
             device: that they run on; this machine where None.
             results: as in `read_results`; None to time the files here.
         """
-        model, folder = self.ordered(), self.folder / COSTS
-        made_of = content_fingerprint([config_of(model), self.options])
+        folder = self.folder / COSTS
+        made_of = content_fingerprint([config_of(self.teacher), self.options])
         if _read_mark(folder / MARK) != made_of:
             for path in (*folder.glob("*.tflite"), folder / cost_measurement.TABLE):
                 path.unlink(missing_ok=True)
             write_text(folder / MARK, made_of)
-        students = cost_measurement.grid(self.space)
-        models = self.with_tokens(model)
-        cost_measurement.write_files(students, models, folder, self.task.label_names, self.options)
-        setting = self.setting(device)
+        students, setting = cost_measurement.grid(self.space), self.setting(device)
+        with dtype_policy("float32"):  # which files are made of, whatever the training's
+            files = self.with_tokens(self.ordered()), folder, self.task.label_names, self.options
+            cost_measurement.write_files(students, *files)
         if results is not None:
             return cost_measurement.read_results(students, folder, results, setting)
         return cost_measurement.measure(students, folder, setting)
@@ -230,24 +233,17 @@ class StudentFinder:
             pruned = self._prune(self.teacher, tokens)
             teacher = Teacher([pruned], tokenizer, self.task, unpruned=teacher)
         start = extract(self._prune(model, tokens), student)
-        labels, settings = self.task.label_names, self.task.settings
-        save_model(start, self.folder / STARTS / name, labels, tokenizer, settings)
-        figures = Distillation(
-            self.task,
-            start,
-            tokenizer,
-            data=self.data,
-            config=config,
-            run=run,
-            teacher=teacher,
-        ).run_all()
-        return run.path, tokenizer, figures
+        parts = {"data": self.data, "config": config, "run": run, "teacher": teacher}
+        distillation = Distillation(self.task, start, tokenizer, **parts)
+        distillation.save(self.folder / STARTS / name)
+        return run.path, tokenizer, distillation.run_all()
 
     def export(self, folder, tokenizer):
         """Write a finished student's `model.tflite`; return its path and measured `Costs`."""
         folder = pathlib.Path(folder)
         path = folder / "model.tflite"
-        model = load_model(folder / "best", self.task.kind.head, self.task.num_classes)
+        head, classes = self.task.kind.head, self.task.num_classes
+        model = load_model(folder / "best", head, classes, dtype="float32")
         settings = read_task_settings(folder / "best")
         export_tflite(
             model, path, tokenizer, self.task.label_names, self.options, task_settings=settings
@@ -257,7 +253,7 @@ class StudentFinder:
         return path, Costs(ms, figures["size_mb"])
 
     def _teacher(self):
-        cache = str(self.folder / "teacher_outputs")
+        cache = str(self.folder / f"teacher_outputs_{self.made_of[:8]}")
         return Teacher([self.teacher], self.tokenizer, self.task, cache_dir=cache)
 
 

@@ -3,13 +3,21 @@
 import dataclasses
 import itertools
 
+import keras
 import pytest
 
 from distill.export.options import Export
 from distill.learning import VectorImitation
 from distill.learning.vector_imitation import PlainTexts
 from distill.runtime import load_runner
-from distill.search import Budget, SearchSpace, StudentFinder, cost_measurement, student_finder
+from distill.search import (
+    Budget,
+    SearchSpace,
+    StudentFinder,
+    cost_measurement,
+    extract,
+    student_finder,
+)
 from tests.distill.conftest import INPUTS
 from tests.models.small import sizes
 from tfnlp.checkpoints import read_labels, read_task_settings, save_model
@@ -72,6 +80,8 @@ def find(teacher, task, data, folder):
     run, tokenizer, figures = finder.finish(
         finder.train_supernet(config), tried[0].student, config
     )
+    (start,) = map(read_task_settings, (folder / "starts").iterdir())
+    assert start["max_length"] == 16 and "thresholds" not in start  # those of the whole supernet
     path, costs = finder.export(run, tokenizer)
     assert f"dev_{finder.task.monitor}" in figures
     assert costs.size_mb == pytest.approx(path.stat().st_size / 1e6)
@@ -148,6 +158,30 @@ def test_parts_of_other_data_or_options_are_made_anew(tokenizer, tmp_path, monke
     measure("fine", quantization="float32")
     measure("superb", fixed_lengths=(8,))
     assert len(ordered) == 2 and len(written) == 4
-    (tmp_path / "ordered" / "made_of.txt").unlink()  # written last
-    measure("superb", quantization="float16")
-    assert len(ordered) == 3
+    monkeypatch.setattr(student_finder, "save_model", lambda *_: 1 / 0)  # as if killed
+    with pytest.raises(ZeroDivisionError):
+        measure("dull")
+    monkeypatch.undo()
+    monkeypatch.setattr(student_finder, "order_by_importance", order)
+    finder_of(tmp_path, "superb").ordered()
+    assert len(ordered) == 4
+    caches = {finder_of(tmp_path, text)._teacher().cache_dir for text in ("fine", "superb")}
+    assert len(caches) == 2
+
+
+def test_files_are_made_in_float32_whatever_the_training(tokenizer, tmp_path, monkeypatch):
+    save_teacher(BertConfig, tokenizer, tmp_path)
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    made = []
+
+    def write(students, models, *_):
+        ((model, _),) = models.values()
+        made.append(extract(model, students[0]))
+
+    monkeypatch.setattr(student_finder, "order_by_importance", lambda teacher, *_: teacher)
+    monkeypatch.setattr(cost_measurement, "write_files", write)
+    monkeypatch.setattr(cost_measurement, "measure", lambda *_: None)
+    finder = finder_of(tmp_path)
+    finder.measure()
+    assert {layer.compute_dtype for layer in made[0].layers} == {"float32"}
+    assert finder.ordered().get_layer("encoder_0").compute_dtype == "bfloat16"
