@@ -186,7 +186,9 @@ class SupernetDistiller(Distiller):
         if not training:
             return super().call(inputs, training)
         drawn = [self._draw() for _ in range(DRAWN)]
-        outputs = [self.run_parts(vars(parts), inputs) for parts in (*self.ends, *drawn)]
+        # A stateless pass runs the whole model, whose trace must not stay.
+        run = self._run_parts if in_stateless_scope() else self.run_parts
+        outputs = [run(vars(parts), inputs) for parts in (*self.ends, *drawn)]
         self.supernet.parts = self.ends[1]
         return outputs
 

@@ -109,6 +109,24 @@ def test_parts_outside_the_space_do_not_move():
         assert moved[:6].all() and not moved[6:].any()
 
 
+def test_parts_run_alone_after_a_pass_that_counts(random_inputs):
+    model = make_model(BertConfig, num_layers=2, dropout=0.0, attention_dropout=0.0)
+    space, supernet = SearchSpace((1, 2), (2, 4), (6, 24), (23,)), Supernet(model)
+    task, inputs = Classification(["a", "b"]), random_inputs(3, 9, 23)
+    distiller = SupernetDistiller(supernet, space, 0, model, task, [], hard_label_weight=1.0)
+
+    @tf.function(autograph=False)
+    def run():
+        with keras.StatelessScope():  # as gradient accumulation counts labels first
+            distiller(inputs, training=True)
+        return distiller(inputs, training=True)[1]["logits"]
+
+    with supernet.gated():
+        logits = run()
+    smallest = extract(model, space.smallest(2))(inputs)["logits"]
+    np.testing.assert_allclose(smallest, logits, rtol=1e-4, atol=1e-5)
+
+
 def test_half_precision_learns_like_float32():
     space = SearchSpace((1, 3), (2, 4), (6, 24), (23,))
     (_, exact, _), (_, half, _) = fitted(space, 10), fitted(space, 10, "mixed_bfloat16")
