@@ -67,7 +67,7 @@ def main():
     finder.supernet_run(supernet_config)  # refuses another run before long work
     logging.info("Step 1 of 4: the costs of students.")
     table = finder.read_costs(FLAGS.cost_table) if FLAGS.cost_table else finder.measure()
-    finder.check_budget(table, FLAGS.seed)
+    finder.check_budget(table)
     facts = [table.describe()]
     logging.info("%s", facts[0])
     logging.info("Step 2 of 4: the supernet.")

@@ -160,9 +160,9 @@ class StudentFinder:
         cost_measurement.check_setting(table, self.setting(), path)
         return table
 
-    def check_budget(self, table, seed=0):
-        """Raise an InputError if no student is within the budget; arguments as in `search`."""
-        self._candidates(table).first_generation(seed)
+    def check_budget(self, table):
+        """Raise an InputError if no student is within the budget by a `CostTable`."""
+        self._candidates(table).check()
 
     def _candidates(self, table):
         return Candidates(self.space, self.depth, self.budget, table.predict)

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from distill.search import Budget, Candidates, SearchSpace, page, search
+from distill.search import Budget, Candidates, SearchSpace, page, search, student_search
 from distill.search.cost_table import Costs
 from tfnlp.models import BertConfig, XLNetConfig
 from tfnlp.utils.errors import InputError
@@ -75,8 +75,16 @@ def test_costs_are_of_the_present_table(tmp_path):
 
 
 def test_a_budget_that_no_student_meets_shows_the_nearest(tmp_path):
-    with pytest.raises(InputError, match=r"1 layer|layers \d; 2 heads, 8 units"):
+    nearest = r"layers 3; 2 heads, 8 units, 100 tokens: 0\.30 ms, 1\.0 MB"
+    with pytest.raises(InputError, match=nearest):
         search(Candidates(SPACE, 4, Budget(0.1), predict), score, tmp_path / "x.jsonl", 10)
+
+
+def test_a_student_that_no_draw_meets_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(student_search, "DRAWS", 1)
+    candidates = Candidates(SPACE, 4, Budget(0.3, 1.0), predict)  # the smallest of each layer
+    tried = search(candidates, score, tmp_path / "tried.jsonl", 4)
+    assert tried[0].student.intermediate_dim == 8 and tried[0].latency_ms == pytest.approx(0.3)
 
 
 def test_defaults_are_of_the_teacher():
