@@ -91,6 +91,8 @@ def name_candidates(paths):
     ends = [[p[-1 - i] for p in parts] for i in range(shortest)]
     kept = [i for i, names in enumerate(ends) if len(set(names)) > 1] or [0]
     names = ["/".join(p[-1 - i] for i in reversed(kept)) for p in parts]
+    if len({*names}) < len(names):  # such as a.tflite and b/a.tflite
+        names = [*map(str, paths)]
     return [Candidate(n, [pathlib.Path(p)]) for n, p in zip(names, paths, strict=True)]
 
 

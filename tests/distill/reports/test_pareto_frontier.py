@@ -79,6 +79,8 @@ def test_candidates_are_named_by_the_parts_of_paths_that_differ(tmp_path):
     assert [c.name for c in name_candidates(["x/one.tflite"])] == ["one"]
     paths = ["a/x/model.tflite", "b/y/model.tflite"]
     assert [c.name for c in name_candidates(paths)] == ["a/x", "b/y"]
+    paths = ["model.tflite", "a/model.tflite"]
+    assert [c.name for c in name_candidates(paths)] == paths
     with pytest.raises(InputError, match=r"holds no VARIANT/seed_N/STEP/\*\.tflite; give"):
         find_candidates(tmp_path)
     files = ["a/seed_0/int8/m", "a/seed_1/int8/m", "b/seed_0/int8/m", "b/seed_0/float/m"]
