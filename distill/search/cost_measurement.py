@@ -19,6 +19,7 @@ from tfnlp.utils.files import read_json
 from tfnlp.utils.progress import progress_bar
 
 TABLE = "costs.tsv"
+SIZES = [field.name for field in dataclasses.fields(Measured)][:4]
 # What LiteRT's benchmark_model says of a run, in microseconds, and of its file.
 MICROSECONDS = re.compile(r"Inference \(avg\): ([\d.e+]+)")
 MEGABYTES = re.compile(r"file size \(MB\): ([\d.e+]+)")
@@ -182,6 +183,23 @@ def check_setting(table, setting, path):
             raise InputError(
                 f"{path} was measured with {name.replace('_', ' ')} {stored}, not {value}; "
                 "measure a table anew, in another folder."
+            )
+
+
+def check_covers(table, space, path):
+    """Raise an InputError if a table's files all have one number where a space has others.
+
+    Args:
+        table: a `CostTable`.
+        space: a complete `SearchSpace`.
+        path: of the table.
+    """
+    for row_name, name in zip(SIZES, vars(space), strict=True):
+        measured = {getattr(row, row_name) for row in table.rows}
+        if len(measured) == 1 and not measured >= {*getattr(space, name)}:
+            raise InputError(
+                f"All files of {path} have {name}={measured.pop()}, by which others cannot be "
+                "predicted; measure a table by the flags of this search, `size_mb` too."
             )
 
 

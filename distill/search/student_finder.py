@@ -154,10 +154,12 @@ class StudentFinder:
         """Return the `CostTable` of a file, of any device.
 
         Raises:
-            InputError: as `read_table`, and for a table of other models, files or texts.
+            InputError: as `read_table`, and for a table of other models, files or texts, or of
+                one number of parts where the space has others.
         """
         table = read_table(path)
         cost_measurement.check_setting(table, self.setting(), path)
+        cost_measurement.check_covers(table, self.space, path)
         return table
 
     def check_budget(self, table):
