@@ -34,6 +34,21 @@ class Budget:
         return max((cost / limit for cost, limit in pairs if limit is not None), default=0.0)
 
 
+def beyond(budget, costs, timed_elsewhere):
+    """Return sentences on what measured costs have beyond a budget.
+
+    Args:
+        budget: a `Budget`.
+        costs: `Costs` of the winner's file on this machine.
+        timed_elsewhere: whether the budget's time is of another device.
+    """
+    if timed_elsewhere:
+        budget = dataclasses.replace(budget, latency_ms=None)
+    if budget.excess(costs) <= 1:
+        return []
+    return ["That is beyond the budget: give a lower one, on a machine at rest."]
+
+
 @dataclasses.dataclass(frozen=True)
 class Tried:
     """Student that was tried: a `SubStudent`, its predicted costs, and its score on dev."""

@@ -4,7 +4,15 @@ import itertools
 
 import pytest
 
-from distill.search import Budget, Candidates, SearchSpace, page, search, student_search
+from distill.search import (
+    Budget,
+    Candidates,
+    SearchSpace,
+    beyond,
+    page,
+    search,
+    student_search,
+)
 from distill.search.cost_table import Costs
 from tfnlp.models import BertConfig, XLNetConfig
 from tfnlp.utils.errors import InputError
@@ -78,6 +86,13 @@ def test_a_budget_that_no_student_meets_shows_the_nearest(tmp_path):
     nearest = r"layers 3; 2 heads, 8 units, 100 tokens: 0\.30 ms, 1\.0 MB"
     with pytest.raises(InputError, match=nearest):
         search(Candidates(SPACE, 4, Budget(0.1), predict), score, tmp_path / "x.jsonl", 10)
+
+
+def test_a_file_beyond_the_budget_is_told():
+    slow, large, budget = Costs(0.9, 1.0), Costs(0.5, 3.0), Budget(0.6, 2.0)
+    assert "beyond" in beyond(budget, slow, timed_elsewhere=False)[0]
+    assert not beyond(budget, slow, timed_elsewhere=True)
+    assert "beyond" in beyond(budget, large, timed_elsewhere=True)[0]
 
 
 def test_a_student_that_no_draw_meets_is_found(tmp_path, monkeypatch):
