@@ -65,6 +65,12 @@ def main():
     folder = pathlib.Path(FLAGS.output_dir)
     config = training_flags.start_training()
     finder = student_space_flags.start_finder(start_run, dataclass_flags.read(search.Budget))
+    fewest = finder.space.num_layers[0]
+    if FLAGS.freeze_layers > fewest:
+        raise InputError(
+            f"freeze_layers={FLAGS.freeze_layers} is more than the {fewest} of the smallest "
+            "student; give fewer, or higher `num_layers` to try."
+        )
     supernet_config = dataclasses.replace(config, epochs=supernet_epochs)
     finder.supernet_run(supernet_config)  # refuses another run before long work
     logging.info("Step 1 of 4: the costs of students.")

@@ -107,8 +107,10 @@ def test_defaults_are_of_the_teacher():
     space = SearchSpace().complete(config, [50, 100])
     assert space == SearchSpace((1, 2, 3, 4), (1, 2, 4, 6, 8), (8, 16, 32, 48, 64), (50, 100))
     assert space.smallest(4).layers == (3,) and space.largest(4).layers == (0, 1, 2, 3)
-    heads = SearchSpace().complete(XLNetConfig(num_heads=8, hidden_dim=64), [100]).num_heads
-    assert heads == (8,)
+    xlnet = XLNetConfig(num_heads=8, hidden_dim=64)
+    assert SearchSpace().complete(xlnet, [100]).num_heads == (8,)
+    with pytest.raises(InputError, match="num_heads=4: heads of a xlnet"):
+        SearchSpace(num_heads=(4, 8)).complete(xlnet, [100])
 
 
 @pytest.mark.parametrize(
