@@ -114,8 +114,8 @@ def measure_candidates(
         The name of the score: the first that the task reports, or "f1".
 
     Raises:
-        InputError: if a file cannot be run, the inputs have no labels, or the reference is of
-            another task.
+        InputError: if a file cannot be run, the inputs have no labels, or the reference or a
+            file is of another task.
     """
     cached, expected, metric = _Cache(cache), None, None
     for number, candidate in enumerate(candidates, 1):
@@ -140,7 +140,12 @@ def measure_candidates(
                 expected = task.answers(predict_inputs(reference, inputs))
             label = {"positive_label": positive_label}
             scores.append(cached(_score, path, inputs=inputs, expected=expected, **label))
-        metric = scores[0]["metric"]
+        before, metric = metric, scores[0]["metric"]
+        if before not in (None, metric):
+            raise InputError(
+                f"{first} is scored by {metric}, and those before it by {before}; compare files "
+                "of one task."
+            )
         candidate.baseline, candidate.counts = scores[0]["baseline"], scores[0]["counts"]
         candidate.score = Estimate.of(row["score"] for row in scores)
         if candidate.score is None:

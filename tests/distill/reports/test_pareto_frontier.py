@@ -63,6 +63,21 @@ def test_a_scorer_agrees_with_its_teacher_by_their_correlation(tmp_path, monkeyp
         agreement(tagger)
 
 
+def test_files_of_two_scores_are_refused(tmp_path, monkeypatch):
+    def _score(path, **_):
+        return {"metric": path.stem, "score": 0.5, "agreement": None, "baseline": 0, "counts": {}}
+
+    monkeypatch.setattr(pareto_frontier, "_score", _score)
+    monkeypatch.setattr(pareto_frontier, "load_runner", lambda path, num_threads: Numbers([1.0]))
+    monkeypatch.setattr(pareto_frontier, "benchmark_file", lambda path, **_: {})
+    paths = [tmp_path / "accuracy.tflite", tmp_path / "pearson.tflite"]
+    for path in paths:
+        path.write_text(path.name)
+    candidates, inputs = [Candidate(x.stem, [x]) for x in paths], Inputs(["a"], None, [1.0])
+    with pytest.raises(InputError, match="scored by pearson, and those before it by accuracy"):
+        pareto_frontier.measure_candidates(candidates, lambda _: inputs, tmp_path / "x.json")
+
+
 def test_the_frontier_holds_points_that_no_other_beats():
     points = [(1, 0.5), (2, 0.7), (3, 0.7), (2.5, 0.9), (4, 0.95), (4, 0.9), (1, 0.5)]
     assert pareto(points) == [True, True, False, True, True, False, True]
