@@ -25,6 +25,11 @@ class SubStudent:
     intermediate_dim: int
     vocabulary_size: int
 
+    @property
+    def sizes(self):
+        """Its numbers of layers, heads, units and tokens."""
+        return len(self.layers), self.num_heads, self.intermediate_dim, self.vocabulary_size
+
     def __str__(self):
         layers = ",".join(map(str, self.layers))
         return (

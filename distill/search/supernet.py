@@ -143,6 +143,9 @@ def extract(model, student):
 
     Returns:
         A `TextModel` with the outputs that the supernet has where these parts run.
+
+    Raises:
+        InputError: as `prune_structure`.
     """
     config = config_of(model)
     sizes = {"heads": config.num_heads, "units": config.intermediate_dim}
@@ -150,8 +153,7 @@ def extract(model, student):
         del sizes["heads"]
     first = {kind: -np.arange(size) for kind, size in sizes.items()}
     importance = {f"encoder_{number}": first for number in range(config.num_layers)}
-    heads = student.num_heads if config.any_head_dim else None
-    narrow = prune_structure(model, importance, heads, student.intermediate_dim)
+    narrow = prune_structure(model, importance, student.num_heads, student.intermediate_dim)
     return make_student(narrow, len(student.layers), [*student.layers])
 
 

@@ -57,6 +57,11 @@ def test_parts_compute_as_the_model_of_them(config, random_inputs):
     assert np.abs(whole - logits).max() > 0.1
 
 
+def test_heads_that_cannot_be_pruned_are_not_left_in_silence():
+    with pytest.raises(InputError, match="num_heads=3: heads of a deberta_v2 cannot"):
+        extract(make_model(DebertaV2Config), PART)
+
+
 @pytest.mark.parametrize(
     ("config", "changes"),
     [(AlbertConfig, {}), (ModernBertConfig, {}), (DebertaV2Config, {"convolution_size": 3})],
