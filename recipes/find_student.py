@@ -22,7 +22,7 @@ from absl import flags, logging
 from distill import search
 from recipes.flags import dataclass_flags, student_space_flags, training_flags
 from recipes.shell import entry_point
-from recipes.shell.command_line import group, no_effect
+from recipes.shell.command_line import group, no_effect, refuse_beside
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import write_json, write_text
 
@@ -53,9 +53,11 @@ FREE |= {"quantization", "fixed_lengths", "fixed_only"}
 def main():
     if FLAGS.latency_ms is None and FLAGS.size_mb is None:
         raise InputError("Give a budget: `latency_ms`, `size_mb` or both.")
-    for name in ("strategy", "xla"):
+    for name in ("strategy", "xla", "gradient_checkpointing"):
         if FLAGS[name].present:
             raise no_effect(name, "on a supernet, which one device trains step by step")
+    if FLAGS.max_steps is not None:
+        refuse_beside(["supernet_epochs"], f"max_steps={FLAGS.max_steps}, of each training")
     lengths = {"supernet_epochs": (4, 2), "candidates": (200, 40)}
     supernet_epochs, count = (
         FLAGS[name].value or default[FLAGS.quick] for name, default in lengths.items()
@@ -63,11 +65,17 @@ def main():
     folder = pathlib.Path(FLAGS.output_dir)
     config = training_flags.start_training()
     finder = student_space_flags.start_finder(start_run, dataclass_flags.read(search.Budget))
+    fewest = finder.space.num_layers[0]
+    if FLAGS.freeze_layers > fewest:
+        raise InputError(
+            f"freeze_layers={FLAGS.freeze_layers} is more than the {fewest} of the smallest "
+            "student; give fewer, or higher `num_layers` to try."
+        )
     supernet_config = dataclasses.replace(config, epochs=supernet_epochs)
     finder.supernet_run(supernet_config)  # refuses another run before long work
     logging.info("Step 1 of 4: the costs of students.")
     table = finder.read_costs(FLAGS.cost_table) if FLAGS.cost_table else finder.measure()
-    finder.check_budget(table, FLAGS.seed)
+    finder.check_budget(table)
     facts = [table.describe()]
     logging.info("%s", facts[0])
     logging.info("Step 2 of 4: the supernet.")
@@ -85,8 +93,7 @@ def main():
         f"{path} takes {costs} on this machine, predicted {tried[0].latency_ms:.2f} ms, "
         f"{tried[0].size_mb:.1f} MB on {table.setting.device}."
     )
-    if not FLAGS.cost_table and finder.budget.excess(costs) > 1:
-        facts.append("That is beyond the budget: give a lower one, on a machine at rest.")
+    facts += search.beyond(finder.budget, costs, timed_elsewhere=bool(FLAGS.cost_table))
     write_text(folder / "search.html", search.page(tried, finder.budget, metric, facts))
     write_json(
         folder / "search.json",

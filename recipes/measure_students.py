@@ -1,7 +1,7 @@
 """Measures the times of a teacher's parts on a phone, for find_student.
 
     python -m recipes.measure_students --teacher_dir=runs/teacher/best --train=train.tsv \\
-        --dev=dev.tsv --fixed_lengths=32 --fixed_only --output_dir=runs/costs
+        --dev=dev.tsv --size_mb=12 --fixed_lengths=32 --fixed_only --output_dir=runs/costs
 
 writes .tflite files of some layers, heads, units and tokens of the teacher to OUTPUT_DIR/costs,
 with their times on this machine in costs.tsv. Run each NAME.tflite on the phone, by LiteRT's
@@ -10,7 +10,8 @@ recipes.benchmark_tflite as NAME.json). Then
 
     python -m recipes.measure_students ... --results=logs --device="Pixel 9"
 
-writes the table of these times, to give find_student as --cost_table.
+writes the table of these times, to give find_student as --cost_table, with the same --size_mb and
+numbers to try.
 """
 
 import pathlib
@@ -26,6 +27,7 @@ from tfnlp.utils.errors import InputError
 FLAGS = flags.FLAGS
 student_space_flags.define_flags()
 dataclass_flags.define(search.Budget, "size_mb")
+FLAGS["size_mb"].help = "MB (1e6 bytes) of the file to find, which decides the numbers of tokens."
 flags.DEFINE_string("output_dir", None, "Folder to write costs/ into.")
 flags.mark_flag_as_required("output_dir")
 flags.DEFINE_integer("max_length", 128, "Longest input in tokens.", 3)

@@ -58,6 +58,16 @@ def prune_vocabularies(models, tokenizer, texts=None, keep_tokens=None, scripts=
 
     Returns the smaller models, and their tokenizer; arguments and errors as in `prune_vocabulary`.
     """
+    kept, pruned = choose_tokens(models, tokenizer, texts, keep_tokens, scripts)
+    return [keep_rows(model, kept) for model in models], pruned
+
+
+def choose_tokens(models, tokenizer, texts=None, keep_tokens=None, scripts=()):
+    """Choose the tokens that models of one tokenizer keep.
+
+    Returns their ids, a sorted list, and the tokenizer of them alone; arguments and errors as in
+    `prune_vocabulary`.
+    """
     if not isinstance(tokenizer, KINDS):
         raise InputError(
             f"The tokens of a {type(tokenizer).__name__} cannot be pruned; give a model whose "
@@ -87,7 +97,7 @@ def prune_vocabularies(models, tokenizer, texts=None, keep_tokens=None, scripts=
     pruned = _with_tokens(tokenizer, [tokens[i] for i in kept if i < tokenizer.first_added_id])
     for token in tokenizer.added_tokens:
         pruned.add_token(token)
-    return [_with_rows(model, kept) for model in models], pruned
+    return kept, pruned
 
 
 def _token_ids(config):
@@ -95,8 +105,8 @@ def _token_ids(config):
     return {name: getattr(config, name) for name in TOKEN_IDS if hasattr(config, name)}
 
 
-def _with_rows(model, kept):
-    """Build the model with the rows of the tokens `kept` alone, a sorted list of ids."""
+def keep_rows(model, kept):
+    """Build the model with the rows of the tokens `kept` alone, the ids of `choose_tokens`."""
     config = config_of(model)
     ids = {name: kept.index(i) for name, i in _token_ids(config).items()}
 

@@ -91,6 +91,8 @@ def name_candidates(paths):
     ends = [[p[-1 - i] for p in parts] for i in range(shortest)]
     kept = [i for i, names in enumerate(ends) if len(set(names)) > 1] or [0]
     names = ["/".join(p[-1 - i] for i in reversed(kept)) for p in parts]
+    if len({*names}) < len(names):  # such as a.tflite and b/a.tflite
+        names = [*map(str, paths)]
     return [Candidate(n, [pathlib.Path(p)]) for n, p in zip(names, paths, strict=True)]
 
 
@@ -112,8 +114,8 @@ def measure_candidates(
         The name of the score: the first that the task reports, or "f1".
 
     Raises:
-        InputError: if a file cannot be run, the inputs have no labels, or the reference is of
-            another task.
+        InputError: if a file cannot be run, the inputs have no labels, or the reference or a
+            file is of another task.
     """
     cached, expected, metric = _Cache(cache), None, None
     for number, candidate in enumerate(candidates, 1):
@@ -138,7 +140,12 @@ def measure_candidates(
                 expected = task.answers(predict_inputs(reference, inputs))
             label = {"positive_label": positive_label}
             scores.append(cached(_score, path, inputs=inputs, expected=expected, **label))
-        metric = scores[0]["metric"]
+        before, metric = metric, scores[0]["metric"]
+        if before not in (None, metric):
+            raise InputError(
+                f"{first} is scored by {metric}, and those before it by {before}; compare files "
+                "of one task."
+            )
         candidate.baseline, candidate.counts = scores[0]["baseline"], scores[0]["counts"]
         candidate.score = Estimate.of(row["score"] for row in scores)
         if candidate.score is None:

@@ -8,6 +8,7 @@ from .student_finder import COSTS as COSTS
 from .student_finder import StudentFinder as StudentFinder
 from .student_search import Budget as Budget
 from .student_search import Candidates as Candidates
+from .student_search import beyond as beyond
 from .student_search import search as search
 from .sub_student import SearchSpace as SearchSpace
 from .sub_student import SubStudent as SubStudent

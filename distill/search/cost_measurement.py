@@ -19,6 +19,7 @@ from tfnlp.utils.files import read_json
 from tfnlp.utils.progress import progress_bar
 
 TABLE = "costs.tsv"
+SIZES = [field.name for field in dataclasses.fields(Measured)][:4]
 # What LiteRT's benchmark_model says of a run, in microseconds, and of its file.
 MICROSECONDS = re.compile(r"Inference \(avg\): ([\d.e+]+)")
 MEGABYTES = re.compile(r"file size \(MB\): ([\d.e+]+)")
@@ -43,7 +44,7 @@ def grid(space):
 
 def file_name(student):
     """Return the name of the file of a student to measure, without its ending."""
-    return "layers{}_heads{}_units{}_tokens{}".format(*_sizes(student))
+    return "layers{}_heads{}_units{}_tokens{}".format(*student.sizes)
 
 
 def write_files(students, models, folder, labels, options):
@@ -81,14 +82,14 @@ def measure(students, folder, setting, rounds=3):
         stored = read_table(folder / TABLE)
         table = stored if stored.setting == setting else table
     known = {dataclasses.astuple(row)[:4] for row in table.rows}
-    missing = [x for x in students if _sizes(x) not in known]
+    missing = [x for x in students if x.sizes not in known]
     times = {student: [] for student in missing}
     for student in progress_bar(missing * rounds, desc="times", unit="file"):
         path = folder / f"{file_name(student)}.tflite"
         figures = benchmark_file(path, (setting.tokens,), (1,))
         times[student] += figures["latency_ms"]["1"].values()
         if len(times[student]) == rounds:
-            table.rows.append(Measured(*_sizes(student), min(times[student]), figures["size_mb"]))
+            table.rows.append(Measured(*student.sizes, min(times[student]), figures["size_mb"]))
             table.write(folder / TABLE)
     return table
 
@@ -109,7 +110,7 @@ def read_results(students, folder, results, setting):
         name = file_name(student)
         size_mb = (folder / f"{name}.tflite").stat().st_size / 1e6
         ms = _read_ms(pathlib.Path(results) / name, setting.tokens, size_mb)
-        table.rows.append(Measured(*_sizes(student), ms, size_mb))
+        table.rows.append(Measured(*student.sizes, ms, size_mb))
     table.write(folder / TABLE)
     return table
 
@@ -185,7 +186,18 @@ def check_setting(table, setting, path):
             )
 
 
-def _sizes(student):
-    """Return the sizes of a row of the table."""
-    widths = student.num_heads, student.intermediate_dim, student.vocabulary_size
-    return len(student.layers), *widths
+def check_covers(table, space, path):
+    """Raise an InputError if a table's files all have one number where a space has others.
+
+    Args:
+        table: a `CostTable`.
+        space: a complete `SearchSpace`.
+        path: of the table.
+    """
+    for row_name, name in zip(SIZES, vars(space), strict=True):
+        measured = {getattr(row, row_name) for row in table.rows}
+        if len(measured) == 1 and not measured >= {*getattr(space, name)}:
+            raise InputError(
+                f"All files of {path} have {name}={measured.pop()}, by which others cannot be "
+                "predicted; measure a table by the flags of this search, `size_mb` too."
+            )

@@ -71,8 +71,7 @@ class CostTable:
 
     def predict(self, student):
         """Return the `Costs` of a `SubStudent`."""
-        sizes = (student.num_heads, student.intermediate_dim, student.vocabulary_size)
-        return _predict(self.rows, np.array([[len(student.layers), *sizes]], "float64"))
+        return _predict(self.rows, np.array([student.sizes], "float64"))
 
     def errors(self):
         """Return the error of each row's time as the others predict it, a share of it, (rows,).

@@ -3,7 +3,7 @@
 import dataclasses
 import pathlib
 
-from distill.compression import prune_vocabularies, task_texts
+from distill.compression import choose_tokens, keep_rows, task_texts
 from distill.compression.compression_settings import QUANTIZATIONS
 from distill.export import Export, export_tflite
 from distill.learning.distillation import Distillation
@@ -22,6 +22,7 @@ from distill.search.supernet import (
 )
 from tfnlp.checkpoints import load_model, read_task_settings, save_model
 from tfnlp.models import config_of
+from tfnlp.models.build import dtype_policy
 from tfnlp.text import load_tokenizer
 from tfnlp.training import (
     Splits,
@@ -65,6 +66,9 @@ class StudentFinder:
         budget: a `Budget`.
         options: `Export` of the file, and of those that are timed.
         tokens: of the text that is timed, on one thread.
+
+    Raises:
+        InputError: as `load_teacher`, `Supernet` and `SearchSpace.complete`.
     """
 
     teacher_dir: str
@@ -78,48 +82,46 @@ class StudentFinder:
     tokens: int = 32
 
     def __post_init__(self):
-        self.teacher = load_teacher(self.teacher_dir, self.task)
+        self.teacher = load_teacher(self.teacher_dir, self.task, dtype="float32")
+        self.depth = Supernet(self.teacher).depth
         self.tokenizer = load_tokenizer(self.teacher_dir)
-        self.texts = task_texts(self.data.train)
-        config = config_of(self.teacher)
-        self.space = self.space.complete(config, self._default_tokens())
-        # The texts may have fewer tokens than a number asks for.
-        sizes = tuple(sorted(self.with_tokens(self.teacher)))
+        config, quantization = config_of(self.teacher), self.options.quantization
+        counts = default_tokens(config, self.budget.size_mb, quantization)
+        self.space = self.space.complete(config, counts)
+        texts = task_texts(self.data.train)
+        chosen = [self._choose_tokens(texts, count) for count in self.space.keep_tokens]
+        # {tokens: (their ids or None for all, tokenizer)}; texts may have fewer than asked for.
+        self.vocabularies = {x[1].vocabulary_size: x for x in chosen}
+        sizes = tuple(sorted(self.vocabularies))
         self.space = dataclasses.replace(self.space, keep_tokens=sizes)
-        self.depth = config.num_layers
-
-    def _default_tokens(self):
-        """Return the default numbers of tokens, by the size of the file."""
-        config = config_of(self.teacher)
-        if self.budget.size_mb is None:
-            return [config.vocabulary_size]
-        bits = QUANTIZATIONS[self.options.quantization].weight_bits
-        row = bits / 8 * config.hidden_dim  # bytes
-        rooms = (share * self.budget.size_mb * 1e6 / row for share in TABLE_SHARES)
-        rounded = (max(100, round(int(room), -2)) for room in rooms)
-        return [min(room, config.vocabulary_size) for room in rounded]
+        data = self.data.train, self.data.max_length
+        self.made_of = content_fingerprint([model_fingerprint(self.teacher), *data])
 
     def ordered(self):
         """Return the teacher with its heads and units in the order of their importance."""
         folder, data = self.folder / "ordered", (self.data.train, self.data.max_length)
         mark = folder / MARK
-        made_of = content_fingerprint([model_fingerprint(self.teacher), *data])
-        if _read_mark(mark) != made_of:
+        if _read_mark(mark) != self.made_of:
             model = order_by_importance(self.teacher, self.task, self.tokenizer, *data)
+            mark.unlink(missing_ok=True)
             save_model(model, folder, self.task.label_names, self.tokenizer, self.task.settings)
-            write_text(mark, made_of)  # last, so that a killed one is made anew
+            write_text(mark, self.made_of)  # last, so that a killed one is made anew
         return load_model(folder, self.task.kind.head, self.task.num_classes)
 
-    def _prune(self, models, count):
-        """Return models with at most `count` tokens, the most frequent, and their tokenizer."""
+    def _choose_tokens(self, texts, count):
+        """Return the ids of at most `count` tokens, the most frequent, and their tokenizer."""
         if count >= self.tokenizer.vocabulary_size:
-            return models, self.tokenizer
-        return prune_vocabularies(models, self.tokenizer, self.texts, count)
+            return None, self.tokenizer
+        return choose_tokens([self.teacher], self.tokenizer, texts, count)
+
+    def _prune(self, model, tokens):
+        kept, _ = self.vocabularies[tokens]
+        return model if kept is None else keep_rows(model, kept)
 
     def with_tokens(self, model):
         """Return {vocabulary size: (a supernet's model, tokenizer)} of the space."""
-        pruned = (self._prune([model], count) for count in self.space.keep_tokens)
-        return {tokenizer.vocabulary_size: (x, tokenizer) for (x,), tokenizer in pruned}
+        vocabularies = self.vocabularies.items()
+        return {size: (self._prune(model, size), x) for size, (_, x) in vocabularies}
 
     def measure(self, device=None, results=None):
         """Return the `CostTable` of files of the ordered teacher's parts.
@@ -128,16 +130,16 @@ class StudentFinder:
             device: that they run on; this machine where None.
             results: as in `read_results`; None to time the files here.
         """
-        model, folder = self.ordered(), self.folder / COSTS
-        made_of = content_fingerprint([config_of(model), self.options])
+        folder = self.folder / COSTS
+        made_of = content_fingerprint([config_of(self.teacher), self.options])
         if _read_mark(folder / MARK) != made_of:
             for path in (*folder.glob("*.tflite"), folder / cost_measurement.TABLE):
                 path.unlink(missing_ok=True)
             write_text(folder / MARK, made_of)
-        students = cost_measurement.grid(self.space)
-        models = self.with_tokens(model)
-        cost_measurement.write_files(students, models, folder, self.task.label_names, self.options)
-        setting = self.setting(device)
+        students, setting = cost_measurement.grid(self.space), self.setting(device)
+        with dtype_policy("float32"):  # which files are made of, whatever the training's
+            files = self.with_tokens(self.ordered()), folder, self.task.label_names, self.options
+            cost_measurement.write_files(students, *files)
         if results is not None:
             return cost_measurement.read_results(students, folder, results, setting)
         return cost_measurement.measure(students, folder, setting)
@@ -152,15 +154,17 @@ class StudentFinder:
         """Return the `CostTable` of a file, of any device.
 
         Raises:
-            InputError: as `read_table`, and for a table of other models, files or texts.
+            InputError: as `read_table`, and for a table of other models, files or texts, or of
+                one number of parts where the space has others.
         """
         table = read_table(path)
         cost_measurement.check_setting(table, self.setting(), path)
+        cost_measurement.check_covers(table, self.space, path)
         return table
 
-    def check_budget(self, table, seed=0):
-        """Raise an InputError if no student is within the budget; arguments as in `search`."""
-        self._candidates(table).first_generation(seed)
+    def check_budget(self, table):
+        """Raise an InputError if no student is within the budget by a `CostTable`."""
+        self._candidates(table).check()
 
     def _candidates(self, table):
         return Candidates(self.space, self.depth, self.budget, table.predict)
@@ -219,37 +223,29 @@ class StudentFinder:
 
         Args:
             model: the supernet's.
-            student: a `SubStudent`.
+            student: a `SubStudent` of the space.
             config: a `TrainingConfig`.
         """
         decisive = dataclasses.asdict(student) | {"epochs": config.epochs}
         name = f"{folder_name(student)}_{model_fingerprint(model)[:8]}"
         run = self.start_run(f"{STUDENTS}/{name}", decisive)
-        (pruned, pruned_teacher), tokenizer = self._prune(
-            [model, self.teacher], student.vocabulary_size
-        )
-        teacher = self._teacher()
-        if self.task.kind.by_token and tokenizer is not self.tokenizer:
-            teacher = Teacher([pruned_teacher], tokenizer, self.task, unpruned=teacher)
-        start = extract(pruned, student)
-        labels, settings = self.task.label_names, self.task.settings
-        save_model(start, self.folder / STARTS / name, labels, tokenizer, settings)
-        figures = Distillation(
-            self.task,
-            start,
-            tokenizer,
-            data=self.data,
-            config=config,
-            run=run,
-            teacher=teacher,
-        ).run_all()
-        return run.path, tokenizer, figures
+        tokens, teacher = student.vocabulary_size, self._teacher()
+        kept, tokenizer = self.vocabularies[tokens]
+        if self.task.kind.by_token and kept is not None:
+            pruned = self._prune(self.teacher, tokens)
+            teacher = Teacher([pruned], tokenizer, self.task, unpruned=teacher)
+        start = extract(self._prune(model, tokens), student)
+        parts = {"data": self.data, "config": config, "run": run, "teacher": teacher}
+        distillation = Distillation(self.task, start, tokenizer, **parts)
+        distillation.save(self.folder / STARTS / name)
+        return run.path, tokenizer, distillation.run_all()
 
     def export(self, folder, tokenizer):
         """Write a finished student's `model.tflite`; return its path and measured `Costs`."""
         folder = pathlib.Path(folder)
         path = folder / "model.tflite"
-        model = load_model(folder / "best", self.task.kind.head, self.task.num_classes)
+        head, classes = self.task.kind.head, self.task.num_classes
+        model = load_model(folder / "best", head, classes, dtype="float32")
         settings = read_task_settings(folder / "best")
         export_tflite(
             model, path, tokenizer, self.task.label_names, self.options, task_settings=settings
@@ -259,8 +255,19 @@ class StudentFinder:
         return path, Costs(ms, figures["size_mb"])
 
     def _teacher(self):
-        cache = str(self.folder / "teacher_outputs")
+        cache = str(self.folder / f"teacher_outputs_{self.made_of[:8]}")
         return Teacher([self.teacher], self.tokenizer, self.task, cache_dir=cache)
+
+
+def default_tokens(config, size_mb, quantization):
+    """Return the numbers of tokens of a teacher's config to try in a file, None for any size."""
+    if size_mb is None:
+        return [config.vocabulary_size]
+    width = getattr(config, "embedding_dim", None) or config.hidden_dim  # narrow in ELECTRA
+    row = QUANTIZATIONS[quantization].weight_bits / 8 * width  # bytes
+    rooms = (share * size_mb * 1e6 / row for share in TABLE_SHARES)
+    rounded = (max(100, round(int(room), -2)) for room in rooms)
+    return [min(room, config.vocabulary_size) for room in rounded]
 
 
 def _read_mark(path):

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import json
-import math
 import pathlib
 from collections.abc import Callable
 
@@ -16,7 +15,7 @@ from tfnlp.utils.files import json_text, write_text
 from tfnlp.utils.progress import progress_bar
 from tfnlp.utils.settings import setting
 
-# Draws of random students, among which the first generation and the nearest are looked for.
+# Draws of random students, among which the first generation is looked for.
 DRAWS = 20_000
 
 
@@ -33,6 +32,21 @@ class Budget:
         """Return by what factor `Costs` go beyond the budget; 1 or less within it."""
         pairs = (costs.latency_ms, self.latency_ms), (costs.size_mb, self.size_mb)
         return max((cost / limit for cost, limit in pairs if limit is not None), default=0.0)
+
+
+def beyond(budget, costs, timed_elsewhere):
+    """Return sentences on what measured costs have beyond a budget.
+
+    Args:
+        budget: a `Budget`.
+        costs: `Costs` of the winner's file on this machine.
+        timed_elsewhere: whether the budget's time is of another device.
+    """
+    if timed_elsewhere:
+        budget = dataclasses.replace(budget, latency_ms=None)
+    if budget.excess(costs) <= 1:
+        return []
+    return ["That is beyond the budget: give a lower one, on a machine at rest."]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +67,7 @@ class Candidates:
         space: a complete `SearchSpace`.
         depth: the number of the supernet's layers.
         budget: a `Budget`.
-        predict: function from a `SubStudent` to its `Costs`.
+        predict: function from a `SubStudent` to its `Costs`, none of which more parts make less.
     """
 
     space: SearchSpace
@@ -65,29 +79,31 @@ class Candidates:
         """Return by what factor a student goes beyond the budget; 1 or less within it."""
         return self.budget.excess(self.predict(student))
 
+    def check(self):
+        """Raise an InputError, with the smallest student, if none is within the budget."""
+        smallest = self.space.smallest(self.depth)
+        if self.excess(smallest) > 1:
+            raise InputError(
+                f"No student of the space is within the budget; the nearest has {smallest}: "
+                f"{self.predict(smallest)}. Give a higher `latency_ms` or `size_mb`, or smaller "
+                "numbers to try."
+            )
+
     def first_generation(self, seed=0, size=24):
         """Return vectors of random students within the budget, as many as there are up to `size`.
 
-        Raises:
-            InputError: if none is, with the nearest.
+        One at least must be, see `check`.
         """
         low, high = np.array(self.space.bounds(self.depth)).T
         draws = np.random.default_rng(seed).integers(low, high + 1, (DRAWS, len(low)))
-        nearest, within = (math.inf, None), {}
+        within = {}
         for vector in draws:
             student = self.space.student(vector)
-            excess = self.excess(student)
-            nearest = min(nearest, (excess, f"{student}: {self.predict(student)}"))
-            if excess <= 1:
-                within.setdefault(student, vector)
+            if student not in within and self.excess(student) <= 1:
+                within[student] = vector
             if len(within) == size:
                 break
-        if not within:
-            raise InputError(
-                f"No student of the space is within the budget; the nearest has {nearest[1]}. "
-                "Give a higher `latency_ms` or `size_mb`, or smaller numbers to try."
-            )
-        vectors = [*within.values()]
+        vectors = [*within.values()] or [low]  # which is the smallest
         return np.array([vectors[i % len(vectors)] for i in range(max(5, len(vectors)))])
 
 
@@ -113,6 +129,7 @@ def search(candidates, score, path, count, seed=0):
     """
     path, tried = pathlib.Path(path), {}
     known = {x.student: x.score for x in read_tried(path)}
+    candidates.check()
     generation = candidates.first_generation(seed)
 
     class Enough(Exception):

@@ -25,6 +25,11 @@ class SubStudent:
     intermediate_dim: int
     vocabulary_size: int
 
+    @property
+    def sizes(self):
+        """Its numbers of layers, heads, units and tokens."""
+        return len(self.layers), self.num_heads, self.intermediate_dim, self.vocabulary_size
+
     def __str__(self):
         layers = ",".join(map(str, self.layers))
         return (
@@ -59,7 +64,8 @@ class SearchSpace:
             keep_tokens: the default of the field.
 
         Raises:
-            InputError: for a number that the teacher does not reach, or a space of one student.
+            InputError: for a number that the teacher does not reach, fewer heads of a family whose
+                heads cannot be pruned, or a space of one student.
         """
         most = {
             "num_layers": config.num_layers,
@@ -77,6 +83,11 @@ class SearchSpace:
             if not 1 <= numbers[0] <= numbers[-1] <= most[name]:
                 shown = ",".join(map(str, numbers))
                 raise InputError(f"{name}={shown} must lie from 1 to the teacher's {most[name]}.")
+        if not config.any_head_dim and space["num_heads"] != [config.num_heads]:
+            raise InputError(
+                f"num_heads={space['num_heads'][0]}: heads of a {config.model_type} cannot be "
+                "pruned, since its attention has more weights by head than BERT's; leave it out."
+            )
         if all(len(x) == 1 for x in space.values()) and space["num_layers"] == [config.num_layers]:
             raise InputError(
                 "num_layers, num_heads, intermediate_dim and keep_tokens hold one student alone, "

@@ -63,7 +63,7 @@ class Supernet:
         depth: the number of its layers.
 
     Raises:
-        InputError: if the layers share weights, or do not all compute alike.
+        InputError: if the layers share weights, or do not all compute alike, one after the other.
     """
 
     parts = None
@@ -73,9 +73,10 @@ class Supernet:
         self.blocks = [layer for layer in model.layers if isinstance(layer, EncoderBlock)]
         self.depth = len(self.blocks)
         kinds = {block_kind(block) for block in self.blocks}
-        if len(kinds) != 1 or self.depth != self.config.num_layers:
+        alike = len(kinds) == 1 and self.depth == self.config.num_layers
+        if not alike or getattr(self.config, "convolution_size", 0):  # after the first of them
             raise InputError(
-                f"The layers of a {model.name} differ in what they compute, or share their "
+                f"The layers of this {model.name} differ in what they compute, or share their "
                 "weights, so that none can be left out; give a teacher such as BERT."
             )
 
@@ -142,6 +143,9 @@ def extract(model, student):
 
     Returns:
         A `TextModel` with the outputs that the supernet has where these parts run.
+
+    Raises:
+        InputError: as `prune_structure`.
     """
     config = config_of(model)
     sizes = {"heads": config.num_heads, "units": config.intermediate_dim}
@@ -149,8 +153,7 @@ def extract(model, student):
         del sizes["heads"]
     first = {kind: -np.arange(size) for kind, size in sizes.items()}
     importance = {f"encoder_{number}": first for number in range(config.num_layers)}
-    heads = student.num_heads if config.any_head_dim else None
-    narrow = prune_structure(model, importance, heads, student.intermediate_dim)
+    narrow = prune_structure(model, importance, student.num_heads, student.intermediate_dim)
     return make_student(narrow, len(student.layers), [*student.layers])
 
 
@@ -185,7 +188,9 @@ class SupernetDistiller(Distiller):
         if not training:
             return super().call(inputs, training)
         drawn = [self._draw() for _ in range(DRAWN)]
-        outputs = [self.run_parts(vars(parts), inputs) for parts in (*self.ends, *drawn)]
+        # A stateless pass runs the whole model, whose trace must not stay.
+        run = self._run_parts if in_stateless_scope() else self.run_parts
+        outputs = [run(vars(parts), inputs) for parts in (*self.ends, *drawn)]
         self.supernet.parts = self.ends[1]
         return outputs
 

@@ -38,11 +38,16 @@ def start_finder(start_run=None, budget=None):
         start_run: as `StudentFinder` takes it; None where nothing is trained.
         budget: a `Budget`; of --size_mb alone where None.
     """
-    if FLAGS.tokens > FLAGS.max_length:
-        raise InputError(
-            f"tokens={FLAGS.tokens} of the text to time are more than max_length="
-            f"{FLAGS.max_length}, to which it is cut; give fewer, or a higher `max_length`."
-        )
+    options = dataclass_flags.read(export.Export, max_length=FLAGS.max_length)
+    lengths = {"max_length": FLAGS.max_length}
+    if options.fixed_only and options.fixed_lengths:
+        lengths["fixed_lengths"] = max(options.fixed_lengths)
+    for name, length in lengths.items():
+        if FLAGS.tokens > length:
+            raise InputError(
+                f"tokens={FLAGS.tokens} of the text to time are more than {name}={length}, to "
+                f"which it is cut; give fewer, or a higher `{name}`."
+            )
     if FLAGS.quantization == "static_int8":
         raise InputError(
             "quantization=static_int8 is calibrated on texts; find a student by int8, and export "
@@ -66,7 +71,7 @@ def start_finder(start_run=None, budget=None):
         start_run=start_run,
         space=dataclass_flags.read(search.SearchSpace),
         budget=budget or search.Budget(size_mb=FLAGS.size_mb),
-        options=dataclass_flags.read(export.Export, max_length=FLAGS.max_length),
+        options=options,
         tokens=FLAGS.tokens,
     )
 

@@ -16,7 +16,7 @@ FLAGS = flags.FLAGS
 # Flags of example files, and of all files; folder flags end in _dir.
 EXAMPLES = ("train", "dev", "further_dev", "test", "input", "texts", "corpus")
 FILES = {*EXAMPLES, "vocabulary_text", "calibration_text", "check_text", "golden"}
-FILES |= {"embeddings", "entity_vectors"}
+FILES |= {"embeddings", "entity_vectors", "cost_table"}
 # Flags of a folder to load, or of a name on the Hub.
 MODELS = ("model_dir", "generator_dir", "student_dir", "teacher_dir", "chooser_dir")
 MODELS += ("tokenizer_dir",)

@@ -85,6 +85,13 @@ def test_a_text_file_of_a_tagger_may_hold_tags(text, tagged, tmp_path):
             read_inputs("tagger", path, TAGS, Columns(tagged=True))
 
 
+def test_a_label_that_the_model_lacks_is_named(tmp_path):
+    path = tmp_path / "train.tsv"
+    path.write_text("sentence\tlabel\na fine film\tgood\na dull one\tpoor\n")
+    with pytest.raises(InputError, match=r"line 3: label 'poor' is not one of"):
+        prediction_task("classifier", ["bad", "good"]).read_labelled(path)
+
+
 def test_an_embedder_gives_no_answers(tmp_path):
     for read, argument in ((given_inputs, ["a"]), (read_inputs, tmp_path)):
         with pytest.raises(InputError, match=r"An embedder gives vectors"):

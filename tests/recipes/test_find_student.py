@@ -113,5 +113,12 @@ def test_flags_without_effect_are_refused(flags, refused, tmp_path):
     flags = [*flags, f"--output_dir={tmp_path / 'x'}"]
     assert "budget" in refused("find_student", *flags)
     assert "strategy" in refused("find_student", *flags, "--size_mb=1", "--strategy=mirrored")
+    recompute = ("--size_mb=1", "--gradient_checkpointing")
+    assert "gradient_checkpointing" in refused("find_student", *flags, *recompute)
+    steps = ("--size_mb=1", "--max_steps=9", "--supernet_epochs=1")
+    assert "supernet_epochs=1 has no effect beside" in refused("find_student", *flags, *steps)
+    assert "no.tsv does not" in refused("find_student", *flags, "--cost_table=no.tsv")
     long = "--tokens=33"  # than --max_length
     assert "tokens" in refused("measure_students", *flags, long)
+    short = ("--fixed_lengths=8,15", "--fixed_only")
+    assert "--fixed_lengths=15" in refused("measure_students", *flags, *short)

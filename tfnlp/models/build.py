@@ -106,7 +106,7 @@ def build_model(
     options = BuildOptions(**options)
     _check_options(config, head, options, memory, packed)
     shared = {} if shared_embeddings is None else _shared_tables(config, shared_embeddings)
-    with _dtype_policy(dtype):
+    with dtype_policy(dtype):
         if families.family_of(config).translates:
             inputs, outputs = _build_encoder_decoder(config, head, options)
         else:
@@ -125,7 +125,7 @@ def build_model(
 
 
 @contextlib.contextmanager
-def _dtype_policy(policy):
+def dtype_policy(policy):
     """Temporarily make `policy`, unless it is None, the dtype policy of new layers."""
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(policy or before)

@@ -147,8 +147,12 @@ class PredictionTask:
         """Return the labelled examples of a file; arguments and errors as in `read`.
 
         Raises:
-            InputError: if the file has no labels of the task.
+            InputError: if the file has no labels of the task, or some that the model has not.
         """
+        path, columns = pathlib.Path(path), columns or Columns()
+        if columns.label is None:  # named, so that a wrong label is no missing one
+            label = next((x for x in self.label_columns if x in _header(path)), None)
+            columns = dataclasses.replace(columns, label=label)
         inputs = self.read(path, columns)
         if not inputs.gold:
             raise InputError(

@@ -63,6 +63,21 @@ def test_a_scorer_agrees_with_its_teacher_by_their_correlation(tmp_path, monkeyp
         agreement(tagger)
 
 
+def test_files_of_two_scores_are_refused(tmp_path, monkeypatch):
+    def _score(path, **_):
+        return {"metric": path.stem, "score": 0.5, "agreement": None, "baseline": 0, "counts": {}}
+
+    monkeypatch.setattr(pareto_frontier, "_score", _score)
+    monkeypatch.setattr(pareto_frontier, "load_runner", lambda path, num_threads: Numbers([1.0]))
+    monkeypatch.setattr(pareto_frontier, "benchmark_file", lambda path, **_: {})
+    paths = [tmp_path / "accuracy.tflite", tmp_path / "pearson.tflite"]
+    for path in paths:
+        path.write_text(path.name)
+    candidates, inputs = [Candidate(x.stem, [x]) for x in paths], Inputs(["a"], None, [1.0])
+    with pytest.raises(InputError, match="scored by pearson, and those before it by accuracy"):
+        pareto_frontier.measure_candidates(candidates, lambda _: inputs, tmp_path / "x.json")
+
+
 def test_the_frontier_holds_points_that_no_other_beats():
     points = [(1, 0.5), (2, 0.7), (3, 0.7), (2.5, 0.9), (4, 0.95), (4, 0.9), (1, 0.5)]
     assert pareto(points) == [True, True, False, True, True, False, True]
@@ -79,6 +94,8 @@ def test_candidates_are_named_by_the_parts_of_paths_that_differ(tmp_path):
     assert [c.name for c in name_candidates(["x/one.tflite"])] == ["one"]
     paths = ["a/x/model.tflite", "b/y/model.tflite"]
     assert [c.name for c in name_candidates(paths)] == ["a/x", "b/y"]
+    paths = ["model.tflite", "a/model.tflite"]
+    assert [c.name for c in name_candidates(paths)] == paths
     with pytest.raises(InputError, match=r"holds no VARIANT/seed_N/STEP/\*\.tflite; give"):
         find_candidates(tmp_path)
     files = ["a/seed_0/int8/m", "a/seed_1/int8/m", "b/seed_0/int8/m", "b/seed_0/float/m"]

@@ -8,6 +8,7 @@ import pytest
 
 from distill.search import SearchSpace, SubStudent, read_table
 from distill.search.cost_measurement import (
+    check_covers,
     check_setting,
     file_name,
     grid,
@@ -93,6 +94,16 @@ def test_a_table_of_other_files_is_refused():
     for change in ({"quantization": "float32"}, {"tokens": 16}):
         with pytest.raises(InputError, match=next(iter(change))):
             check_setting(table, dataclasses.replace(SETTING, **change), "x.tsv")
+
+
+@pytest.mark.parametrize("name", ["num_layers", "num_heads", "intermediate_dim", "keep_tokens"])
+def test_a_table_of_one_number_says_nothing_of_others(name):
+    number = getattr(SPACE, name)[-1]
+    narrow = dataclasses.replace(SPACE, **{name: (number,)})
+    check_covers(table_of(grid(narrow)), narrow, "x.tsv")
+    check_covers(table_of(grid(SPACE)), narrow, "x.tsv")
+    with pytest.raises(InputError, match=f"{name}={number}, by which"):
+        check_covers(table_of(grid(narrow)), SPACE, "x.tsv")
 
 
 def test_times_of_a_phone_are_read_from_logs(tmp_path):

@@ -3,23 +3,32 @@
 import dataclasses
 import itertools
 
+import keras
 import pytest
 
 from distill.export.options import Export
 from distill.learning import VectorImitation
 from distill.learning.vector_imitation import PlainTexts
 from distill.runtime import load_runner
-from distill.search import Budget, SearchSpace, StudentFinder, cost_measurement, student_finder
+from distill.search import (
+    Budget,
+    SearchSpace,
+    StudentFinder,
+    cost_measurement,
+    extract,
+    student_finder,
+)
 from tests.distill.conftest import INPUTS
 from tests.models.small import sizes
 from tfnlp.checkpoints import read_labels, read_task_settings, save_model
-from tfnlp.models import BertConfig, build_model
+from tfnlp.models import AlbertConfig, BertConfig, ElectraConfig, build_model
 from tfnlp.pipelines import read_kind
 from tfnlp.pipelines.prediction_tasks import prediction_task
 from tfnlp.tasks import Classification, TextGroups
 from tfnlp.tasks.vector_settings import VectorSettings
 from tfnlp.text import Examples
 from tfnlp.training import RunFolder, Splits, TrainingConfig
+from tfnlp.utils.errors import InputError
 
 GOLD = {
     "multi-label classifier": [["bad"], ["good"], [], ["bad", "good"], ["good"]],
@@ -71,17 +80,60 @@ def find(teacher, task, data, folder):
     run, tokenizer, figures = finder.finish(
         finder.train_supernet(config), tried[0].student, config
     )
+    (start,) = map(read_task_settings, (folder / "starts").iterdir())
+    assert start["max_length"] == 16 and "thresholds" not in start  # those of the whole supernet
     path, costs = finder.export(run, tokenizer)
     assert f"dev_{finder.task.monitor}" in figures
     assert costs.size_mb == pytest.approx(path.stat().st_size / 1e6)
     assert load_runner(path).kind == read_kind(teacher)
 
 
-def test_parts_of_other_data_or_options_are_made_anew(tokenizer, tmp_path, monkeypatch):
-    model = build_model(
-        BertConfig(**sizes(vocabulary_size=tokenizer.vocabulary_size)), "classifier", 2
+def save_teacher(config, tokenizer, folder):
+    """Save a classifier of random weights in folder / "teacher"."""
+    config = config(**sizes(vocabulary_size=tokenizer.vocabulary_size))
+    save_model(build_model(config, "classifier", 2), folder / "teacher", ["a", "b"], tokenizer)
+
+
+def finder_of(folder, text="fine", space=None, **options):
+    """Return a `StudentFinder` of the teacher of `save_teacher`."""
+    examples = Examples([text, "dull"], None, [0, 1], ["a", "b"])
+    data, task = Splits(examples, examples, 16), Classification(["a", "b"])
+    settings = space or SearchSpace(), Budget(latency_ms=1), Export(max_length=16, **options)
+    return StudentFinder(str(folder / "teacher"), task, data, folder, None, *settings)
+
+
+def test_a_teacher_whose_layers_are_one_is_refused_at_once(tokenizer, tmp_path):
+    save_teacher(AlbertConfig, tokenizer, tmp_path)
+    with pytest.raises(InputError, match="left out"):
+        finder_of(tmp_path)
+
+
+def test_tables_of_tokens_take_a_share_of_the_file():
+    widths = {"hidden_dim": 256, "num_heads": 4}
+    counts = student_finder.default_tokens(ElectraConfig(embedding_dim=128, **widths), 5, "int8")
+    assert counts == [13700, 19500, 25400]  # 35, 50 and 65 % of 5 MB, by 128 bytes
+    assert student_finder.default_tokens(BertConfig(**widths), 10, "int8") == counts
+    assert student_finder.default_tokens(BertConfig(**widths), None, "int8") == [30522]
+
+
+def test_tokens_are_chosen_once(tokenizer, tmp_path, monkeypatch):
+    save_teacher(BertConfig, tokenizer, tmp_path)
+    chosen, choose = [], student_finder.choose_tokens
+    monkeypatch.setattr(
+        student_finder, "choose_tokens", lambda *x: chosen.append(x[-1]) or choose(*x)
     )
-    save_model(model, tmp_path / "teacher", ["a", "b"], tokenizer)
+    size = tokenizer.vocabulary_size
+    finder = finder_of(tmp_path, space=SearchSpace(keep_tokens=(size - 5, size - 2, size)))
+    for _ in range(2):
+        models = finder.with_tokens(finder.teacher)
+        assert sorted(models) == [*finder.space.keep_tokens]
+        for count, (model, pruned) in models.items():
+            assert model.text_config.vocabulary_size == pruned.vocabulary_size == count
+    assert chosen == [size - 5, size - 2]
+
+
+def test_parts_of_other_data_or_options_are_made_anew(tokenizer, tmp_path, monkeypatch):
+    save_teacher(BertConfig, tokenizer, tmp_path)
     ordered, written = [], []
 
     def order(teacher, *data):
@@ -97,12 +149,7 @@ def test_parts_of_other_data_or_options_are_made_anew(tokenizer, tmp_path, monke
     monkeypatch.setattr(cost_measurement, "measure", lambda *_: None)
 
     def measure(text, **options):
-        examples = Examples([text, "dull"], None, [0, 1], ["a", "b"])
-        data = Splits(examples, examples, 16)
-        folder, task = str(tmp_path / "teacher"), Classification(["a", "b"])
-        space, budget = SearchSpace(), Budget(latency_ms=1)
-        export = Export(max_length=16, **options)
-        StudentFinder(folder, task, data, tmp_path, None, space, budget, export).measure()
+        finder_of(tmp_path, text, **options).measure()
 
     measure("fine")
     (tmp_path / "costs" / "x.tflite").unlink()  # as if killed
@@ -111,6 +158,30 @@ def test_parts_of_other_data_or_options_are_made_anew(tokenizer, tmp_path, monke
     measure("fine", quantization="float32")
     measure("superb", fixed_lengths=(8,))
     assert len(ordered) == 2 and len(written) == 4
-    (tmp_path / "ordered" / "made_of.txt").unlink()  # written last
-    measure("superb", quantization="float16")
-    assert len(ordered) == 3
+    monkeypatch.setattr(student_finder, "save_model", lambda *_: 1 / 0)  # as if killed
+    with pytest.raises(ZeroDivisionError):
+        measure("dull")
+    monkeypatch.undo()
+    monkeypatch.setattr(student_finder, "order_by_importance", order)
+    finder_of(tmp_path, "superb").ordered()
+    assert len(ordered) == 4
+    caches = {finder_of(tmp_path, text)._teacher().cache_dir for text in ("fine", "superb")}
+    assert len(caches) == 2
+
+
+def test_files_are_made_in_float32_whatever_the_training(tokenizer, tmp_path, monkeypatch):
+    save_teacher(BertConfig, tokenizer, tmp_path)
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    made = []
+
+    def write(students, models, *_):
+        ((model, _),) = models.values()
+        made.append(extract(model, students[0]))
+
+    monkeypatch.setattr(student_finder, "order_by_importance", lambda teacher, *_: teacher)
+    monkeypatch.setattr(cost_measurement, "write_files", write)
+    monkeypatch.setattr(cost_measurement, "measure", lambda *_: None)
+    finder = finder_of(tmp_path)
+    finder.measure()
+    assert {layer.compute_dtype for layer in made[0].layers} == {"float32"}
+    assert finder.ordered().get_layer("encoder_0").compute_dtype == "bfloat16"

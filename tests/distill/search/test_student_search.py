@@ -4,7 +4,15 @@ import itertools
 
 import pytest
 
-from distill.search import Budget, Candidates, SearchSpace, page, search
+from distill.search import (
+    Budget,
+    Candidates,
+    SearchSpace,
+    beyond,
+    page,
+    search,
+    student_search,
+)
 from distill.search.cost_table import Costs
 from tfnlp.models import BertConfig, XLNetConfig
 from tfnlp.utils.errors import InputError
@@ -75,8 +83,23 @@ def test_costs_are_of_the_present_table(tmp_path):
 
 
 def test_a_budget_that_no_student_meets_shows_the_nearest(tmp_path):
-    with pytest.raises(InputError, match=r"1 layer|layers \d; 2 heads, 8 units"):
+    nearest = r"layers 3; 2 heads, 8 units, 100 tokens: 0\.30 ms, 1\.0 MB"
+    with pytest.raises(InputError, match=nearest):
         search(Candidates(SPACE, 4, Budget(0.1), predict), score, tmp_path / "x.jsonl", 10)
+
+
+def test_a_file_beyond_the_budget_is_told():
+    slow, large, budget = Costs(0.9, 1.0), Costs(0.5, 3.0), Budget(0.6, 2.0)
+    assert "beyond" in beyond(budget, slow, timed_elsewhere=False)[0]
+    assert not beyond(budget, slow, timed_elsewhere=True)
+    assert "beyond" in beyond(budget, large, timed_elsewhere=True)[0]
+
+
+def test_a_student_that_no_draw_meets_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(student_search, "DRAWS", 1)
+    candidates = Candidates(SPACE, 4, Budget(0.3, 1.0), predict)  # the smallest of each layer
+    tried = search(candidates, score, tmp_path / "tried.jsonl", 4)
+    assert tried[0].student.intermediate_dim == 8 and tried[0].latency_ms == pytest.approx(0.3)
 
 
 def test_defaults_are_of_the_teacher():
@@ -84,8 +107,10 @@ def test_defaults_are_of_the_teacher():
     space = SearchSpace().complete(config, [50, 100])
     assert space == SearchSpace((1, 2, 3, 4), (1, 2, 4, 6, 8), (8, 16, 32, 48, 64), (50, 100))
     assert space.smallest(4).layers == (3,) and space.largest(4).layers == (0, 1, 2, 3)
-    heads = SearchSpace().complete(XLNetConfig(num_heads=8, hidden_dim=64), [100]).num_heads
-    assert heads == (8,)
+    xlnet = XLNetConfig(num_heads=8, hidden_dim=64)
+    assert SearchSpace().complete(xlnet, [100]).num_heads == (8,)
+    with pytest.raises(InputError, match="num_heads=4: heads of a xlnet"):
+        SearchSpace(num_heads=(4, 8)).complete(xlnet, [100])
 
 
 @pytest.mark.parametrize(

@@ -57,10 +57,18 @@ def test_parts_compute_as_the_model_of_them(config, random_inputs):
     assert np.abs(whole - logits).max() > 0.1
 
 
-@pytest.mark.parametrize("config", [AlbertConfig, ModernBertConfig])
-def test_layers_that_cannot_be_left_out_are_refused(config):
+def test_heads_that_cannot_be_pruned_are_not_left_in_silence():
+    with pytest.raises(InputError, match="num_heads=3: heads of a deberta_v2 cannot"):
+        extract(make_model(DebertaV2Config), PART)
+
+
+@pytest.mark.parametrize(
+    ("config", "changes"),
+    [(AlbertConfig, {}), (ModernBertConfig, {}), (DebertaV2Config, {"convolution_size": 3})],
+)
+def test_layers_that_cannot_be_left_out_are_refused(config, changes):
     with pytest.raises(InputError, match="left out"):
-        Supernet(make_model(config))
+        Supernet(make_model(config, **changes))
 
 
 def fitted(space, steps, precision="float32"):
@@ -104,6 +112,24 @@ def test_parts_outside_the_space_do_not_move():
         ]
         moved = np.abs(kernels[1] - 0.7 * kernels[0]).max(axis=1) > 1e-5
         assert moved[:6].all() and not moved[6:].any()
+
+
+def test_parts_run_alone_after_a_pass_that_counts(random_inputs):
+    model = make_model(BertConfig, num_layers=2, dropout=0.0, attention_dropout=0.0)
+    space, supernet = SearchSpace((1, 2), (2, 4), (6, 24), (23,)), Supernet(model)
+    task, inputs = Classification(["a", "b"]), random_inputs(3, 9, 23)
+    distiller = SupernetDistiller(supernet, space, 0, model, task, [], hard_label_weight=1.0)
+
+    @tf.function(autograph=False)
+    def run():
+        with keras.StatelessScope():  # as gradient accumulation counts labels first
+            distiller(inputs, training=True)
+        return distiller(inputs, training=True)[1]["logits"]
+
+    with supernet.gated():
+        logits = run()
+    smallest = extract(model, space.smallest(2))(inputs)["logits"]
+    np.testing.assert_allclose(smallest, logits, rtol=1e-4, atol=1e-5)
 
 
 def test_half_precision_learns_like_float32():
