@@ -29,7 +29,7 @@ def main():
     distillation_flags.check_flags()
     if FLAGS.hard_label_weight == 0:
         place = "hard_label_weight=0, with which labels have no loss"
-        refuse_beside(["focal_gamma", "class_weights"], place)
+        refuse_beside(["focal_gamma", "class_weights", "probability_weight"], place)
     if not FLAGS.multi_label:
         text.check_positive_label(None, FLAGS.monitor, FLAGS.positive_label)
     teacher_dir = distillation_flags.teacher_dirs()[0]

@@ -9,6 +9,7 @@ import pytest
 from tests.pipelines.test_predictions import FILES
 from tfnlp.pipelines import Columns, Inputs, check_table, input_table, prediction_task, write_table
 from tfnlp.pipelines.pipeline import Choice, Classification, Labels, TaggedText
+from tfnlp.pipelines.prediction_tables import InputTable
 from tfnlp.text import LabelColumns, read_examples, read_label_sets, read_soft_labels
 from tfnlp.text.decoding.answers import Answer
 from tfnlp.text.reading.arrow_files import arrow_schema
@@ -108,6 +109,27 @@ def test_lists_of_labels_are_read_again(output, tmp_path):
     assert [row["x"] for row in read_rows(output)] == ["1", "2"]
     if output.suffix not in (".csv", ".tsv"):
         assert [row["probabilities"] for row in read_rows(output)] == [[0.75, 0.5], []]
+
+
+def test_tables_without_labels_have_the_types_of_others(tmp_path):
+    """As parts of --shard_mb, which `datasets` reads as one."""
+    sets = {"labels": ["bad", "good"], "settings": {"label_separator": "|"}}
+    shares, words = {"bad": 0.75, "good": 0.5}, ("the film", [(0, 3), (4, 8)])
+    tagger = prediction_task("tagger", ["O", "B-x"])
+    for task, full, empty in (
+        (prediction_task("multi-label classifier", **sets), ["good"], []),
+        (prediction_task("multi-label classifier", **sets, probabilities=True), ["good"], []),
+        (tagger, ["O", "B-x"], ["O", "O"]),
+    ):
+        for name, answer in (("full", full), ("empty", empty)):
+            found = Labels(answer, shares, False)
+            if task is tagger:
+                found = TaggedText(*words, answer, [0.75, 0.5])
+            table = InputTable(["sentence"], [{"sentence": "the film"}])
+            write_table(tmp_path / f"{name}.parquet", table, task, [found])
+        files = [parquet.read_table(tmp_path / f"{name}.parquet") for name in ("full", "empty")]
+        assert len(pyarrow.concat_tables(files)) == 2
+        assert files[1].to_pylist()[0][task.columns[-1]] in ([], 0.5)
 
 
 def test_spans_of_tags_answers_and_choices_are_in_the_table(tmp_path):

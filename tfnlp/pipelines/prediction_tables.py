@@ -129,7 +129,7 @@ def write_table(path, table, task, predictions):
     if path.suffix == ".jsonl":
         rows = (row | values for row, values in zip(table.rows, added, strict=True))
         return write_json_lines(path, rows)
-    _write_arrow(path, _arrow_table(path, table, task.columns, added))
+    _write_arrow(path, _arrow_table(path, table, task, added))
 
 
 def _cell(value):
@@ -138,7 +138,7 @@ def _cell(value):
     return json_text(value, default=str)
 
 
-def _arrow_table(path, table, columns, added):
+def _arrow_table(path, table, task, added):
     """Return a `pyarrow.Table` of the inputs, with their own types, and of the predictions."""
     import pyarrow
 
@@ -148,8 +148,11 @@ def _arrow_table(path, table, columns, added):
             joined = pyarrow.table(entries)
         else:
             joined = pyarrow.Table.from_pylist(table.rows, schema=table.schema)
-        for name in columns:
-            joined = joined.append_column(name, pyarrow.array([row[name] for row in added]))
+        for number, name in enumerate(task.columns):
+            values = [row[name] for row in added]
+            if task.full_values:  # so that files have one type, also where all lists are empty
+                values = pyarrow.array([task.full_values[number], *values])[1:]
+            joined = joined.append_column(name, pyarrow.array(values))
     except pyarrow.ArrowException as e:
         raise InputError(f"{path} cannot hold these columns ({e}); write a .jsonl.") from None
     return joined

@@ -15,7 +15,7 @@ from tfnlp.tasks.confusion_matrix import confusion_matrix, only_answer
 from tfnlp.tasks.multiple_choice import Choices
 from tfnlp.tasks.question_answering import Questions
 from tfnlp.tasks.tagged_files import TaggedSentences, holds_tags, read_tagged
-from tfnlp.text.decoding.tags import ENTITY_TAG
+from tfnlp.text.decoding.tags import ENTITY_TAG, Entity
 from tfnlp.text.reading.label_sets import LabelColumns, read_label_sets
 from tfnlp.text.reading.readers import (
     Examples,
@@ -53,6 +53,7 @@ class PredictionTask:
     text_column = "sentence"  # header of the texts
     second_column = "pair"  # and of the second texts
     columns = ("prediction",)  # of a table beside those of its inputs
+    full_values = None  # entries of `columns` without empty lists, which have no types
     header = None  # columns of predictions.tsv; None for JSON Lines
     figure, least = "agreement", 0.98  # figure of `compare`, and the least without a warning
     answer_name = None  # of what `compare` counts
@@ -316,6 +317,11 @@ class LabelSetPredictions(LabelPredictions):
     def answer(self, prediction):
         return [*prediction.labels]
 
+    @property
+    def full_values(self):
+        shares = [0.5] * len(self.labels) if self.probabilities else [[0.5]]
+        return [["label"], *shares]
+
     def cells(self, prediction):
         labels, *shares = self.values(prediction)
         return [self._separator.join(labels), *shares]
@@ -393,6 +399,10 @@ class TagPredictions(PredictionTask):
 
     kind = kinds.TAGGER
     columns = ("prediction", "entities")
+    full_values = (
+        [{"word": "word", "span": [0, 4], "tag": "O", "score": 0.5}],
+        [dataclasses.asdict(Entity("word", "label", 0, 4, 0.5))],
+    )
     answer_name = "tag"
     labelled = True
 

@@ -70,6 +70,8 @@ CASES = {
         "fine.tsv --monitor=f1": "--monitor=f1 scores one class",
         "fine.tsv --family=lstm --num_heads=2": "--num_heads=2 is no field of the family lstm",
         "fine.tsv --family=bag --embeddings={d}/vectors.bin --keep_tokens=9": "--keep_tokens=9 ",
+        "fine.tsv --hard_label_weight=0 --class_weights=a=2": "class_weights=a=2 has no effect",
+        "fine.tsv --hard_label_weight=0 --probability_weight=0.5": "beside --hard_label_weight=0",
     },
     "distill_regression": {
         "other.tsv --pair_column=": "--score_column=score: {d}/other.tsv",
