@@ -1,7 +1,7 @@
 """Measures the times of a teacher's parts on a phone, for find_student.
 
     python -m recipes.measure_students --teacher_dir=runs/teacher/best --train=train.tsv \\
-        --dev=dev.tsv --size_mb=12 --fixed_lengths=32 --fixed_only --output_dir=runs/costs
+        --size_mb=12 --fixed_lengths=32 --fixed_only --output_dir=runs/costs
 
 writes .tflite files of some layers, heads, units and tokens of the teacher to OUTPUT_DIR/costs,
 with their times on this machine in costs.tsv. Run each NAME.tflite on the phone, by LiteRT's
@@ -25,7 +25,7 @@ from recipes.shell.command_line import refuse_without
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
-student_space_flags.define_flags()
+student_space_flags.define_flags(required=["train"])
 dataclass_flags.define(search.Budget, "size_mb")
 FLAGS["size_mb"].help = "MB (1e6 bytes) of the file to find, which decides the numbers of tokens."
 flags.DEFINE_string("output_dir", None, "Folder to write costs/ into.")

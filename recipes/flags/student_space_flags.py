@@ -16,11 +16,15 @@ from tfnlp.utils.errors import InputError
 FLAGS = flags.FLAGS
 
 
-def define_flags():
-    """Define the flags of the teacher, its data, the space of students and their files."""
+def define_flags(required=("train", "dev")):
+    """Define the flags of the teacher, its data, the space of students and their files.
+
+    Args:
+        required: splits that must be given.
+    """
     flags.DEFINE_string("teacher_dir", None, "Folder of the teacher, fine-tuned for a task.")
     flags.mark_flag_as_required("teacher_dir")
-    data_flags.define_split_flags()
+    data_flags.define_split_flags(required=required)
     data_flags.define_column_flags()
     data_flags.define_answer_column_flags("prompt", "choices")
     with group("Space"):
