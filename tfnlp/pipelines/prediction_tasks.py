@@ -25,7 +25,7 @@ from tfnlp.text.reading.readers import (
     read_header,
 )
 from tfnlp.text.reading.words import WordSplitter
-from tfnlp.utils.errors import ColumnError, InputError
+from tfnlp.utils.errors import InputError
 
 
 class PredictionTask:
@@ -131,18 +131,16 @@ class PredictionTask:
         Raises:
             InputError: as the task's reader.
         """
-        path, columns = pathlib.Path(path), columns or Columns()
-        label_column = columns.label or None
-        header = _header(path) if columns.label is None else []
-        name = next((name for name in self.label_columns if name in header), None)
-        if name is not None:
+        path, columns, problem = pathlib.Path(path), columns or Columns(), None
+        for place in self._label_places(_header(path)) if columns.label is None else ():
             try:
-                return self._read(path, columns, name)
+                return self._read(path, columns, place)
             except InputError as e:
-                if isinstance(e, ColumnError) and e.column != name:
-                    raise  # without labels too
-                logging.warning("No score: %s", e)
-        return self._read(path, columns, label_column)
+                problem = problem or e
+        inputs = self._read(path, columns, columns.label or None)  # fails by its texts alone
+        if problem:
+            logging.warning("No score: %s", problem)
+        return inputs
 
     def read_labelled(self, path, columns=None):
         """Return the labelled examples of a file; arguments and errors as in `read`.
@@ -151,15 +149,19 @@ class PredictionTask:
             InputError: if the file has no labels of the task, or some that the model has not.
         """
         path, columns = pathlib.Path(path), columns or Columns()
-        if columns.label is None:  # named, so that a wrong label is no missing one
-            label = next((x for x in self.label_columns if x in _header(path)), None)
-            columns = dataclasses.replace(columns, label=label)
-        inputs = self.read(path, columns)
+        label = columns.label or None
+        if columns.label is None:
+            label = next(iter(self._label_places(_header(path))), None)
+        inputs = self._read(path, columns, label)
         if not inputs.gold:
             raise InputError(
                 f"{path} has no labels of a {self.kind}; name their column as `label_column`."
             )
         return self.examples(inputs)
+
+    def _label_places(self, header):
+        """Return the columns of a table, by its header, that may have gold labels."""
+        return [name for name in self.label_columns if name in header]
 
     def answers(self, predictions):
         """Return the label, text, index, number or vector of each prediction, or each tag."""
@@ -279,10 +281,7 @@ class LabelPredictions(PredictionTask):
         columns = [f"{share:.6f}" for share in prediction.probabilities.values()]
         if not self.probabilities:
             columns = [",".join(f"{share:.4f}" for share in np.ravel(self._shares(prediction)))]
-        return [self._label_text(prediction), *columns, text, *second_text]
-
-    def _label_text(self, prediction):
-        return prediction.label
+        return [self.gold_text(self.answer(prediction)), *columns, text, *second_text]
 
     def _shares(self, prediction):
         """Return the probability of an answer; of the most probable label where it is none."""
@@ -301,14 +300,17 @@ class LabelSetPredictions(LabelPredictions):
     def task(self):
         return tasks.MultiLabelClassification(self.labels, separator=self._separator)
 
+    def _label_places(self, header):
+        """Return the columns, and last a tuple of one for each label."""
+        each = [tuple(self.labels)] if {*self.labels} <= {*header} else []
+        return super()._label_places(header) + each
+
     def _read(self, path, columns, label_column):
         text = columns.text or "sentence"
-        # A column for each label, unless another is named or none is wanted.
-        is_open = columns.label is None and not label_column
-        each = tuple(self.labels) if is_open and {*self.labels} <= {*_header(path)} else ()
-        if not (each or label_column):
+        if not label_column:
             examples = read_examples(path, text, columns.pair, None)
             return Inputs(examples.texts, examples.pairs)
+        each = label_column if isinstance(label_column, tuple) else ()
         places = LabelColumns(text, columns.pair, label_column, self._separator, each)
         examples = read_label_sets(path, places, self.labels)
         gold = [[self.labels[i] for i in ids] for ids in examples.labels]
@@ -341,9 +343,6 @@ class LabelSetPredictions(LabelPredictions):
     @property
     def _separator(self):
         return self.settings.get("label_separator", ",")
-
-    def _label_text(self, prediction):
-        return self.gold_text(prediction.labels)
 
     def _shares(self, prediction):
         return [float(prediction.probabilities[label]) for label in prediction.labels]
