@@ -84,7 +84,7 @@ def _labels(path, place, row, columns):
         return [name for name in columns.each if _applies(path, place, name, row[name])]
     entry = row[columns.labels]
     if isinstance(entry, list):
-        return [_name(path, place, label) for label in entry]
+        return [_name(path, place, label, entry.count(label)) for label in entry]
     return [name for part in entry.split(columns.separator) if (name := part.strip())]
 
 
@@ -99,9 +99,9 @@ def _applies(path, place, name, entry):
         ) from None
 
 
-def _name(path, place, label):
-    """Return the name of a label in a list: a text, or the number of a class."""
-    if isinstance(label, bool) or not isinstance(label, str | int):
+def _name(path, place, label, count):
+    """Return the name of a label that a list has `count` times: a text, or a class's number."""
+    if not isinstance(label, str) and (type(label) is not int or count > 1):
         raise InputError(
             f"{path}, {place}: a list of labels has {label!r}, and must have their names; of 0 "
             "and 1 for each label, make columns."

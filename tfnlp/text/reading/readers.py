@@ -17,6 +17,8 @@ ARROW = (".parquet", ".arrow")
 OBJECTS = (".json", ".jsonl", *ARROW)
 TABLES = (".tsv", ".csv", *OBJECTS)
 FORMATS = (*TABLES, ".txt")
+# A list of texts or numbers as text, or its beginning.
+LIST_TEXT = re.compile(r"""\[(['"\d].*[\s,].*\]|[^\]]+)""")
 # The csv module limits fields to 131,072 characters by default, and accepts no limit above that of
 # a C long.
 _LONGEST_FIELD = 2**31 - 1
@@ -82,7 +84,7 @@ def read_examples(
             labels.append((place, row[label_column].strip()))
     examples = Examples(texts, pairs if pair_column else None)
     if label_column:
-        examples.label_names = list(label_names or _label_names(path, labels))
+        examples.label_names = list(label_names or sorted_labels(path, labels))
         examples.labels = _label_ids(path, labels, examples.label_names)
     return examples
 
@@ -260,12 +262,6 @@ def as_finite_number(text, place):
     return number
 
 
-def _label_names(path, labels):
-    """Return `sorted_labels` of a file that has one for each text."""
-    _check_one_label(path, labels, sorted({label for _, label in labels} - {""}))
-    return sorted_labels(path, labels)
-
-
 def sorted_labels(path, labels):
     """Return the labels of a file, sorted, by number if all are numbers.
 
@@ -274,9 +270,10 @@ def sorted_labels(path, labels):
         labels: a list of (place, label).
 
     Raises:
-        InputError: if a number is spelled in two ways.
+        InputError: if a number is spelled in two ways, or one is no name of a label.
     """
     names = sorted({label for _, label in labels} - {""})
+    _check_names(path, labels, names)
     try:
         numbers = {name: as_number(name) for name in names}
     except ValueError:
@@ -294,14 +291,17 @@ def sorted_labels(path, labels):
     return sorted(names, key=numbers.get)
 
 
-def _check_one_label(path, labels, names):
+def _check_names(path, labels, names):
     """Raise an InputError for several labels in one, and for what stands for none."""
     for name in names:
         parts = [part.strip() for part in re.split(r"[|,;]", name)]
         if len(parts) > 1 and {*parts} <= {*names}:
             message = (
-                f"{name!r} has several labels, and a text has one here; give one, or `multi_label`"
+                f"{name!r} has several labels; give one, or `multi_label` and the "
+                "`label_separator` between them"
             )
+        elif LIST_TEXT.fullmatch(name):
+            message = f"{name!r} is of a list as text, as in pandas; write lists as .jsonl"
         elif name == "-" and len(names) > 2:
             message = "the label '-' stands for none, as in SNLI; leave such lines out"
         elif name == "-1" and any(map(str.isalpha, "".join(names))):
