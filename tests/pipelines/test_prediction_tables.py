@@ -150,6 +150,14 @@ def test_spans_of_tags_answers_and_choices_are_in_the_table(tmp_path):
     row, other = map(json.loads, (tmp_path / "b.jsonl").open(encoding="utf-8"))
     assert row["context"][row["start"] : row["end"]] == row["prediction"] == row["gold"][0]
     assert (row["id"], row["probability"], other["prediction"]) == ("q1", 0.5, "")
+    text = {"question": ' "film" ?', "context": " the  film\u3000is\na fine plot"}
+    (tmp_path / "a.jsonl").write_text(json.dumps(text))
+    answer = [Answer("a fine plot", 14, 25, 1.0)]
+    for name in ("b.csv", "b.tsv"):
+        write(tmp_path / "a.jsonl", tmp_path / name, prediction_task("answerer"), answer)
+        (row,) = read_rows(tmp_path / name)
+        assert row["context"][int(row["start"]) : int(row["end"])] == row["prediction"]
+        assert row["question"] == ' "film" ?' and row["context"].startswith(" the  film\u3000is")
     choices = [Choice(1, "fine", [0.25, 0.75], False), Choice(0, "x", [0.5, 0.5], False)]
     write(tmp_path / "a.tsv", tmp_path / "b.csv", prediction_task("chooser"), choices)
     rows = [*csv.DictReader((tmp_path / "b.csv").open(encoding="utf-8"))]
