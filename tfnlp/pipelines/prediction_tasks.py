@@ -239,24 +239,24 @@ class LabelPredictions(PredictionTask):
     answer_name = "label"
     label_columns = ("label",)
     labelled = True
-    share = "probability"  # header of the answer's
+    probability_column = "probability"  # of the answer
 
     @property
     def header(self):
-        return (self.answer_name, *self._share_names, self.text_column)
+        return (self.answer_name, *self._probability_columns, self.text_column)
 
     @property
     def columns(self):
-        return ("prediction", *self._share_names)
+        return ("prediction", *self._probability_columns)
 
     @property
-    def _share_names(self):
-        return self.labels if self.probabilities else [self.share]
+    def _probability_columns(self):
+        return self.labels if self.probabilities else [self.probability_column]
 
     def values(self, prediction):
         if self.probabilities:
             return [self.answer(prediction), *map(float, prediction.probabilities.values())]
-        return [self.answer(prediction), self._shares(prediction)]
+        return [self.answer(prediction), self._answer_probability(prediction)]
 
     def task(self):
         decision = Decision.from_settings(self.settings)
@@ -278,12 +278,12 @@ class LabelPredictions(PredictionTask):
         return Examples(inputs.texts, inputs.second_texts, ids, self.labels)
 
     def row(self, prediction, text, *second_text):
-        columns = [f"{share:.6f}" for share in prediction.probabilities.values()]
-        if not self.probabilities:
-            columns = [",".join(f"{share:.4f}" for share in np.ravel(self._shares(prediction)))]
-        return [self.gold_text(self.answer(prediction)), *columns, text, *second_text]
+        answer, *probabilities = self.values(prediction)
+        digits = 6 if self.probabilities else 4
+        columns = [",".join(f"{p:.{digits}f}" for p in np.ravel(x)) for x in probabilities]
+        return [self.gold_text(answer), *columns, text, *second_text]
 
-    def _shares(self, prediction):
+    def _answer_probability(self, prediction):
         """Return the probability of an answer; of the most probable label where it is none."""
         return float(max(prediction.probabilities.values()))
 
@@ -292,7 +292,7 @@ class LabelSetPredictions(LabelPredictions):
     """Predictions of a classifier of several labels."""
 
     kind = kinds.MULTI_LABEL_CLASSIFIER
-    share = "probabilities"
+    probability_column = "probabilities"
     answer_name = "labels"
     label_columns = ("labels", "label")
     labelled = False  # a confusion matrix has one label a text
@@ -344,7 +344,7 @@ class LabelSetPredictions(LabelPredictions):
     def _separator(self):
         return self.settings.get("label_separator", ",")
 
-    def _shares(self, prediction):
+    def _answer_probability(self, prediction):
         return [float(prediction.probabilities[label]) for label in prediction.labels]
 
 

@@ -148,7 +148,7 @@ def read_rows(path):
         InputError: as in `read_columns`.
     """
     path = pathlib.Path(path)
-    if holds_objects(path) and format_of(path) in ARROW:
+    if format_of(path) in ARROW:
         rows = arrow_rows(path, class_names=False)
     elif holds_objects(path):
         rows = read_objects(path)
@@ -160,7 +160,7 @@ def read_rows(path):
 def read_header(path):
     """Return the column names of a TSV or CSV file, or all field names in another one."""
     path = pathlib.Path(path)
-    if holds_objects(path) and format_of(path) in ARROW:
+    if format_of(path) in ARROW:
         return arrow_schema(path).names
     if holds_objects(path):
         return list(dict.fromkeys(name for _, value in read_objects(path) for name in value))
