@@ -145,6 +145,9 @@ def test_spans_of_tags_answers_and_choices_are_in_the_table(tmp_path):
     assert row["prediction"][1] == {"word": "film", "span": [4, 8], "tag": "B-x", "score": 0.5}
     (entity,) = row["entities"]
     assert (entity["label"], entity["start"], entity["end"]) == ("x", 4, 8)
+    (tmp_path / "texts.tsv").write_text("x\tsentence\n1\tthe film\n")
+    rows = input_table(task, task.read(tmp_path / "texts.tsv"), tmp_path / "texts.tsv").rows
+    assert rows == [{"x": "1", "sentence": "the film"}]
     answers = [Answer("a fine plot", 23, 34, 1.0, probability=0.5), Answer("", 0, 0, 0.0)]
     write(tmp_path / "a.json", tmp_path / "b.jsonl", prediction_task("answerer"), answers)
     row, other = map(json.loads, (tmp_path / "b.jsonl").open(encoding="utf-8"))

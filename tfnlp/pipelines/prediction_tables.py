@@ -6,6 +6,7 @@ import pathlib
 import re
 import uuid
 
+from tfnlp.pipelines.inputs import Columns
 from tfnlp.text.reading.arrow_files import STATE, arrow_schema
 from tfnlp.text.reading.readers import ARROW, format_of, read_header, read_rows
 from tfnlp.utils.errors import InputError, needs_packages
@@ -68,7 +69,7 @@ def input_table(task, inputs, path=None, columns=None):
         InputError: if two columns have one name, or a row holds no input.
     """
     schema = None
-    if path is not None and task.has_rows(path, columns):
+    if path is not None and task.has_rows(path, columns or Columns()):
         path = pathlib.Path(path)
         names, rows = read_header(path), [*read_rows(path)]
         schema = arrow_schema(path) if format_of(path) in ARROW else None
