@@ -3,13 +3,7 @@
 import dataclasses
 import pathlib
 
-from tfnlp.text.reading.readers import (
-    Examples,
-    check_label_names,
-    read_columns,
-    sorted_labels,
-    unknown_label,
-)
+from tfnlp.text.reading.readers import Examples, label_ids, read_columns
 from tfnlp.utils.errors import InputError
 
 
@@ -65,15 +59,7 @@ def read_label_sets(path, columns, label_names=None):
             f"{', '.join(label_names)}; give a column for each label."
         )
     occurring = [(place, name) for place, row in names for name in row]
-    label_names = list(label_names or columns.each or sorted_labels(path, occurring))
-    try:
-        check_label_names(label_names)
-    except InputError as e:
-        raise InputError(f"{path}: {e}") from e
-    ids = {str(name).strip(): i for i, name in enumerate(label_names)}
-    for place, name in occurring:
-        if name not in ids:
-            raise unknown_label(path, place, name, ids)
+    label_names, ids = label_ids(path, occurring, label_names or columns.each)
     sets = [tuple(sorted({ids[name] for name in row})) for _, row in names]
     return Examples(texts, pairs if columns.pair else None, sets, label_names)
 

@@ -69,7 +69,7 @@ def read_examples(
     Raises:
         InputError: as in `read_columns`; if a line has an empty label, a label that is not in
             `label_names`, or, without those, a label that is the same number as another in a
-            different spelling (1 and 1.0).
+            different spelling (1 and 1.0), or that stands for several or none.
     """
     path = pathlib.Path(path)
     columns = [c for c in (text_column, pair_column, label_column) if c]
@@ -84,8 +84,8 @@ def read_examples(
             labels.append((place, row[label_column].strip()))
     examples = Examples(texts, pairs if pair_column else None)
     if label_column:
-        examples.label_names = list(label_names or sorted_labels(path, labels))
-        examples.labels = _label_ids(path, labels, examples.label_names)
+        examples.label_names, ids = label_ids(path, labels, label_names)
+        examples.labels = [ids[label] for _, label in labels]
     return examples
 
 
@@ -262,16 +262,35 @@ def as_finite_number(text, place):
     return number
 
 
-def sorted_labels(path, labels):
-    """Return the labels of a file, sorted, by number if all are numbers.
+def label_ids(path, labels, names=None):
+    """Return the names of labels in order of their ids, and the id of each by its name.
 
     Args:
-        path: of the file.
-        labels: a list of (place, label).
+        path: of a file.
+        labels: those of the file, a list of (place, label).
+        names: the allowed ones; where None or empty, those of the file, sorted.
 
     Raises:
-        InputError: if a number is spelled in two ways, or one is no name of a label.
+        InputError: as in `read_examples`, and without any label.
     """
+    names = list(names or _sorted_labels(path, labels))
+    try:
+        check_label_names(names)
+    except InputError as e:
+        raise InputError(f"{path}: {e}") from e
+    ids = {str(name).strip(): i for i, name in enumerate(names)}
+    for place, label in labels:
+        if label not in ids:
+            raise InputError(
+                f"{path}, {place}: label {label!r} is not one of the labels "
+                f"({', '.join([*ids][:20])}), which are those of the model or of `labels`, or "
+                "without them of the training file."
+            )
+    return names, ids
+
+
+def _sorted_labels(path, labels):
+    """Return the labels of a file, sorted, by number if all are numbers."""
     names = sorted({label for _, label in labels} - {""})
     _check_names(path, labels, names)
     try:
@@ -312,24 +331,6 @@ def _check_names(path, labels, names):
             continue
         place = next(place for place, label in labels if label == name)
         raise InputError(f"{path}, {place}: {message}, or name all labels if this is one.")
-
-
-def _label_ids(path, labels, names):
-    check_label_names(names)
-    ids = {str(name).strip(): i for i, name in enumerate(names)}
-    for place, label in labels:
-        if label not in ids:
-            raise unknown_label(path, place, label, ids)
-    return [ids[label] for _, label in labels]
-
-
-def unknown_label(path, place, label, labels):
-    """Return the InputError for a label that is none of some."""
-    return InputError(
-        f"{path}, {place}: label {label!r} is not one of the labels "
-        f"({', '.join(list(labels)[:20])}), which are those of the model or of `labels`, or "
-        "without them of the training file."
-    )
 
 
 def holds_objects(path):
