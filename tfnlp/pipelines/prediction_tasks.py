@@ -310,8 +310,8 @@ class LabelSetPredictions(LabelPredictions):
         if not label_column:
             examples = read_examples(path, text, columns.pair, None)
             return Inputs(examples.texts, examples.pairs)
-        each = label_column if isinstance(label_column, tuple) else ()
-        places = LabelColumns(text, columns.pair, label_column, self._separator, each)
+        labels = {"each" if isinstance(label_column, tuple) else "labels": label_column}
+        places = LabelColumns(text, columns.pair, separator=self._separator, **labels)
         examples = read_label_sets(path, places, self.labels)
         gold = [[self.labels[i] for i in ids] for ids in examples.labels]
         return Inputs(examples.texts, examples.pairs, gold)
