@@ -137,7 +137,7 @@ class PredictionTask:
                 return self._read(path, columns, place)
             except InputError as e:
                 problem = problem or e
-        inputs = self._read(path, columns, columns.label or None)  # fails by its texts alone
+        inputs = self._read(path, columns, columns.label or None)  # raises where texts are wrong
         if problem:
             logging.warning("No score: %s", problem)
         return inputs
