@@ -23,6 +23,7 @@ predictions-00000.tsv, or OUTPUT-00000 with its ending, and so on. A part is wri
 the same command resumes a killed run; with --runner an Apache Beam pipeline makes the same files.
 """
 
+import functools
 import os
 import pathlib
 
@@ -95,7 +96,10 @@ def model_of_flags():
     entry_point.load_tensorflow()
     kind, labels = pipelines.read_kind(FLAGS.model), checkpoints.read_labels(FLAGS.model)
     settings = checkpoints.read_task_settings(FLAGS.model)
-    return kind, labels, settings, lambda: pipelines.load_runner(FLAGS.model, FLAGS.batch_size)
+    load = functools.cache(lambda: pipelines.load_runner(FLAGS.model, FLAGS.batch_size))
+    if kind.labelled and labels is None:  # `transformers` leaves out names of two classes
+        labels = load().labels
+    return kind, labels, settings, load
 
 
 def main():

@@ -156,7 +156,8 @@ def labels_in_file(labels, source, text_column="sentence", label_column="label")
     Labels without names (LABEL_0, LABEL_1, ...) map to the file's labels, sorted as in training.
 
     Args:
-        labels: the teacher's, in order of their ids.
+        labels: the teacher's, in order of their ids; None as `transformers` writes two without
+            names.
         source: the file.
         text_column, label_column: of the file.
 
@@ -166,6 +167,7 @@ def labels_in_file(labels, source, text_column="sentence", label_column="label")
     Raises:
         InputError: if the file cannot be read, or has labels that the teacher does not know.
     """
+    labels = labels or ["LABEL_0", "LABEL_1"]
     names = read_examples(source, text_column, label_column=label_column).label_names
     if set(names) <= set(labels):
         return list(labels)

@@ -92,8 +92,9 @@ def predict_files(predictor, patterns, folder, shard_mb, map_shards=None, table=
         InputError: as reading does, or if the folder holds predictions of another model or file.
     """
     folder, paths = pathlib.Path(folder).absolute(), [x.absolute() for x in find_files(patterns)]
+    model = pathlib.Path(predictor.model)  # or a name on the Hub
     made_from = {
-        "model": _content_hash(pathlib.Path(predictor.model)),
+        "model": _content_hash(model) if model.exists() else predictor.model,
         "columns": dataclasses.asdict(predictor.columns),
         "shard_mb": shard_mb,
         "output": table,
@@ -169,9 +170,9 @@ def _shard_maker(folder, predictor, table):
 
 
 def _content_hash(path):
-    """Return the SHA-256 of a file, or of the files of a folder."""
+    """Return the SHA-256 of a file, or of the files of a folder and of those in it."""
     digest = hashlib.sha256()
-    for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
         if file.is_file():
             with open(file, "rb") as content:
                 digest.update(hashlib.file_digest(content, "sha256").digest())

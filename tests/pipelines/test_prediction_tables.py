@@ -145,11 +145,22 @@ def test_spans_of_tags_answers_and_choices_are_in_the_table(tmp_path):
     assert row["prediction"][1] == {"word": "film", "span": [4, 8], "tag": "B-x", "score": 0.5}
     (entity,) = row["entities"]
     assert (entity["label"], entity["start"], entity["end"]) == ("x", 4, 8)
+    (tmp_path / "texts.tsv").write_text("x\tsentence\n1\tthe film\n")
+    rows = input_table(task, task.read(tmp_path / "texts.tsv"), tmp_path / "texts.tsv").rows
+    assert rows == [{"x": "1", "sentence": "the film"}]
     answers = [Answer("a fine plot", 23, 34, 1.0, probability=0.5), Answer("", 0, 0, 0.0)]
     write(tmp_path / "a.json", tmp_path / "b.jsonl", prediction_task("answerer"), answers)
     row, other = map(json.loads, (tmp_path / "b.jsonl").open(encoding="utf-8"))
     assert row["context"][row["start"] : row["end"]] == row["prediction"] == row["gold"][0]
     assert (row["id"], row["probability"], other["prediction"]) == ("q1", 0.5, "")
+    text = {"question": ' "film" ?', "context": " the  film\u3000is\na fine plot"}
+    (tmp_path / "a.jsonl").write_text(json.dumps(text))
+    answer = [Answer("a fine plot", 14, 25, 1.0)]
+    for name in ("b.csv", "b.tsv"):
+        write(tmp_path / "a.jsonl", tmp_path / name, prediction_task("answerer"), answer)
+        (row,) = read_rows(tmp_path / name)
+        assert row["context"][int(row["start"]) : int(row["end"])] == row["prediction"]
+        assert row["question"] == ' "film" ?' and row["context"].startswith(" the  film\u3000is")
     choices = [Choice(1, "fine", [0.25, 0.75], False), Choice(0, "x", [0.5, 0.5], False)]
     write(tmp_path / "a.tsv", tmp_path / "b.csv", prediction_task("chooser"), choices)
     rows = [*csv.DictReader((tmp_path / "b.csv").open(encoding="utf-8"))]

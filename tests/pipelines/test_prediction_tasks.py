@@ -1,6 +1,7 @@
 """Prediction tasks: how each reads inputs and compares answers."""
 
 import dataclasses
+import json
 
 import pytest
 
@@ -57,6 +58,31 @@ def test_files_of_texts_alone_and_of_other_labels(tmp_path, caplog):
     assert read_inputs("tagger", path, ["O", "B-x"]) == Inputs(["a", "b"])
     path.write_text("question\tcontext\nq ?\tthe film\n")
     assert read_inputs("answerer", path) == Inputs(["q ?"], ["the film"])
+
+
+def test_a_table_of_probabilities_is_read_again_without_labels(tmp_path, caplog):
+    task = prediction_task("multi-label classifier", ["bad", "good"])
+    path = tmp_path / "a.jsonl"
+    row = {"sentence": "a", "bad": 0.1, "good": 0.9}
+    path.write_text(json.dumps(row))
+    assert task.read(path) == Inputs(["a"])
+    assert "No score: " in caplog.text and "column 'bad' has '0.1'" in caplog.text
+    with pytest.raises(InputError, match=r"column 'bad' has '0\.1'"):
+        task.read_labelled(path)
+    with pytest.raises(InputError, match="no labels of a multi-label classifier"):
+        task.read_labelled(path, Columns(label=""))
+    caplog.clear()
+    for more, gold in (
+        ({"labels": ["good"]}, [["good"]]),  # a column of names goes first
+        ({"label": "good"}, [["good"]]),
+        ({"labels": 7, "bad": 1, "good": 0}, [["bad"]]),  # unless it has others
+        ({"labels": 7, "label": "bad"}, [["bad"]]),
+    ):
+        path.write_text(json.dumps(row | more))
+        assert task.read(path) == Inputs(["a"], None, gold)
+    assert not caplog.text
+    path.write_text(json.dumps(row | {"labels": 7}))
+    assert task.read(path).gold is None and "label '7' is not one of" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_all_formats_say_the_same(name, tmp_path):
         ("sentence\tlabels\na\tjoy\n", {"labels": "label"}, "no column 'label'"),
         *(
             (json.dumps({"sentence": "a", "labels": labels}), {}, "line 1: a list of labels has")
-            for labels in ([1.0, 0.0], [None], [["joy"]], [True])
+            for labels in ([1.0, 0.0], [0, 1, 1], [None], [["joy"]], [True])
         ),
     ],
 )
@@ -66,9 +66,19 @@ def test_the_labels_of_a_file_are_its_own_without_names(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_text("sentence\tlabels\na\t10,2\n", encoding="utf-8")
     assert read_label_sets(path, LabelColumns()).label_names == ["2", "10"]
-    path.write_text("sentence\tlabels\na\t\n", encoding="utf-8")
-    with pytest.raises(InputError, match="There must be at least 1 labels"):
-        read_label_sets(path, LabelColumns())
+    for labels, message in (
+        ("", "There must be at least 1 labels"),
+        ("['joy', 'love']", r"line 2: \"\['joy'\" is of a list as text"),
+        ("[3, 27]", r"line 2: '\[3' is of a list as text"),
+        ("nan", "line 2: the label 'nan' stands for none"),
+    ):
+        path.write_text(f"sentence\tlabels\na\t{labels}\n", encoding="utf-8")
+        with pytest.raises(InputError, match=message):
+            read_label_sets(path, LabelColumns())
+    path = tmp_path / "a.jsonl"  # classes by their numbers, or in brackets
+    path.write_text('{"sentence": "a", "labels": [3, 1, "[x]"]}\n', encoding="utf-8")
+    examples = read_label_sets(path, LabelColumns())
+    assert (examples.label_names, examples.labels) == (["1", "3", "[x]"], [(0, 1, 2)])
     with pytest.raises(InputError, match="label_separator is empty"):
         LabelColumns(separator="")
 

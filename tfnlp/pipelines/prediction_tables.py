@@ -1,11 +1,12 @@
 """Tables of predictions beside the columns of their inputs: CSV, TSV, JSON Lines and Arrow."""
 
 import collections
-import csv
 import dataclasses
 import pathlib
+import re
 import uuid
 
+from tfnlp.pipelines.inputs import Columns
 from tfnlp.text.reading.arrow_files import STATE, arrow_schema
 from tfnlp.text.reading.readers import ARROW, format_of, read_header, read_rows
 from tfnlp.utils.errors import InputError, needs_packages
@@ -17,6 +18,7 @@ from tfnlp.utils.files import (
     write_json,
     write_json_lines,
 )
+from tfnlp.utils.formatting import one_line
 
 # Endings of tables; without one it is a folder for `load_from_disk` of `datasets`.
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
@@ -67,7 +69,7 @@ def input_table(task, inputs, path=None, columns=None):
         InputError: if two columns have one name, or a row holds no input.
     """
     schema = None
-    if path is not None and task.has_rows(path, columns):
+    if path is not None and task.has_rows(path, columns or Columns()):
         path = pathlib.Path(path)
         names, rows = read_header(path), [*read_rows(path)]
         schema = arrow_schema(path) if format_of(path) in ARROW else None
@@ -102,7 +104,7 @@ def write_table(path, table, task, predictions):
 
     Args:
         path: the file, .csv, .tsv, .jsonl or .parquet, or a folder. CSV and TSV have lists as
-            JSON, and TSV no tabs or line breaks in entries.
+            JSON, and TSV spaces in place of tabs and line breaks.
         table: the `InputTable` of the inputs.
         task: the `PredictionTask`, whose `columns` are added.
         predictions: of `predict_inputs`.
@@ -117,13 +119,10 @@ def write_table(path, table, task, predictions):
         added = map(task.cells, predictions)
         rows = zip(table.rows, added, strict=True)
         lines = ([*(row.get(n) for n in table.names), *values] for row, values in rows)
+        mark, written = (",", _quoted) if path.suffix == ".csv" else ("\t", one_line)
         with atomic_replace(path) as file, open(file, "w", encoding="utf-8", newline="") as out:
-            if path.suffix == ".csv":
-                writer = csv.writer(out, lineterminator="\n")
-                writer.writerows([_cell(value) for value in line] for line in [names, *lines])
-            else:
-                cells = ([" ".join(_cell(x).split()) for x in line] for line in [names, *lines])
-                out.writelines("\t".join(line) + "\n" for line in cells)
+            for line in [names, *lines]:
+                out.write(mark.join(written(_cell(value)) for value in line) + "\n")
         return
     added = [dict(zip(task.columns, task.values(x), strict=True)) for x in predictions]
     if path.suffix == ".jsonl":
@@ -136,6 +135,12 @@ def _cell(value):
     if value is None or isinstance(value, str):
         return value or ""
     return json_text(value, default=str)
+
+
+def _quoted(cell):
+    """Return a cell of a CSV, in quotes where it needs them."""
+    # The csv module leaves a space at the beginning, which readers of "a, b" skip, without.
+    return '"' + cell.replace('"', '""') + '"' if re.search(r'[,"\r\n]|^ ', cell) else cell
 
 
 def _arrow_table(path, table, task, added):

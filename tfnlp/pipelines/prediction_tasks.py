@@ -25,7 +25,7 @@ from tfnlp.text.reading.readers import (
     read_header,
 )
 from tfnlp.text.reading.words import WordSplitter
-from tfnlp.utils.errors import ColumnError, InputError
+from tfnlp.utils.errors import InputError
 
 
 class PredictionTask:
@@ -131,18 +131,16 @@ class PredictionTask:
         Raises:
             InputError: as the task's reader.
         """
-        path, columns = pathlib.Path(path), columns or Columns()
-        label_column = columns.label or None
-        header = _header(path) if columns.label is None else []
-        name = next((name for name in self.label_columns if name in header), None)
-        if name is not None:
+        path, columns, problem = pathlib.Path(path), columns or Columns(), None
+        for place in self._label_places(_header(path)) if columns.label is None else ():
             try:
-                return self._read(path, columns, name)
+                return self._read(path, columns, place)
             except InputError as e:
-                if isinstance(e, ColumnError) and e.column != name:
-                    raise  # without labels too
-                logging.warning("No score: %s", e)
-        return self._read(path, columns, label_column)
+                problem = problem or e
+        inputs = self._read(path, columns, columns.label or None)  # raises where texts are wrong
+        if problem:
+            logging.warning("No score: %s", problem)
+        return inputs
 
     def read_labelled(self, path, columns=None):
         """Return the labelled examples of a file; arguments and errors as in `read`.
@@ -151,15 +149,19 @@ class PredictionTask:
             InputError: if the file has no labels of the task, or some that the model has not.
         """
         path, columns = pathlib.Path(path), columns or Columns()
-        if columns.label is None:  # named, so that a wrong label is no missing one
-            label = next((x for x in self.label_columns if x in _header(path)), None)
-            columns = dataclasses.replace(columns, label=label)
-        inputs = self.read(path, columns)
+        label = columns.label or None
+        if columns.label is None:
+            label = next(iter(self._label_places(_header(path))), None)
+        inputs = self._read(path, columns, label)
         if not inputs.gold:
             raise InputError(
                 f"{path} has no labels of a {self.kind}; name their column as `label_column`."
             )
         return self.examples(inputs)
+
+    def _label_places(self, header):
+        """Return the columns of a table, by its header, that may have gold labels."""
+        return [name for name in self.label_columns if name in header]
 
     def answers(self, predictions):
         """Return the label, text, index, number or vector of each prediction, or each tag."""
@@ -237,24 +239,24 @@ class LabelPredictions(PredictionTask):
     answer_name = "label"
     label_columns = ("label",)
     labelled = True
-    share = "probability"  # header of the answer's
+    probability_column = "probability"  # of the answer
 
     @property
     def header(self):
-        return (self.answer_name, *self._share_names, self.text_column)
+        return (self.answer_name, *self._probability_columns, self.text_column)
 
     @property
     def columns(self):
-        return ("prediction", *self._share_names)
+        return ("prediction", *self._probability_columns)
 
     @property
-    def _share_names(self):
-        return self.labels if self.probabilities else [self.share]
+    def _probability_columns(self):
+        return self.labels if self.probabilities else [self.probability_column]
 
     def values(self, prediction):
         if self.probabilities:
             return [self.answer(prediction), *map(float, prediction.probabilities.values())]
-        return [self.answer(prediction), self._shares(prediction)]
+        return [self.answer(prediction), self._answer_probability(prediction)]
 
     def task(self):
         decision = Decision.from_settings(self.settings)
@@ -276,15 +278,12 @@ class LabelPredictions(PredictionTask):
         return Examples(inputs.texts, inputs.second_texts, ids, self.labels)
 
     def row(self, prediction, text, *second_text):
-        columns = [f"{share:.6f}" for share in prediction.probabilities.values()]
-        if not self.probabilities:
-            columns = [",".join(f"{share:.4f}" for share in np.ravel(self._shares(prediction)))]
-        return [self._label_text(prediction), *columns, text, *second_text]
+        answer, *probabilities = self.values(prediction)
+        digits = 6 if self.probabilities else 4
+        columns = [",".join(f"{p:.{digits}f}" for p in np.ravel(x)) for x in probabilities]
+        return [self.gold_text(answer), *columns, text, *second_text]
 
-    def _label_text(self, prediction):
-        return prediction.label
-
-    def _shares(self, prediction):
+    def _answer_probability(self, prediction):
         """Return the probability of an answer; of the most probable label where it is none."""
         return float(max(prediction.probabilities.values()))
 
@@ -293,7 +292,7 @@ class LabelSetPredictions(LabelPredictions):
     """Predictions of a classifier of several labels."""
 
     kind = kinds.MULTI_LABEL_CLASSIFIER
-    share = "probabilities"
+    probability_column = "probabilities"
     answer_name = "labels"
     label_columns = ("labels", "label")
     labelled = False  # a confusion matrix has one label a text
@@ -301,15 +300,18 @@ class LabelSetPredictions(LabelPredictions):
     def task(self):
         return tasks.MultiLabelClassification(self.labels, separator=self._separator)
 
+    def _label_places(self, header):
+        """Return the columns, and last a tuple of one for each label."""
+        each = [tuple(self.labels)] if {*self.labels} <= {*header} else []
+        return super()._label_places(header) + each
+
     def _read(self, path, columns, label_column):
         text = columns.text or "sentence"
-        # A column for each label, unless another is named or none is wanted.
-        is_open = columns.label is None and not label_column
-        each = tuple(self.labels) if is_open and {*self.labels} <= {*_header(path)} else ()
-        if not (each or label_column):
+        if not label_column:
             examples = read_examples(path, text, columns.pair, None)
             return Inputs(examples.texts, examples.pairs)
-        places = LabelColumns(text, columns.pair, label_column, self._separator, each)
+        labels = {"each" if isinstance(label_column, tuple) else "labels": label_column}
+        places = LabelColumns(text, columns.pair, separator=self._separator, **labels)
         examples = read_label_sets(path, places, self.labels)
         gold = [[self.labels[i] for i in ids] for ids in examples.labels]
         return Inputs(examples.texts, examples.pairs, gold)
@@ -342,10 +344,7 @@ class LabelSetPredictions(LabelPredictions):
     def _separator(self):
         return self.settings.get("label_separator", ",")
 
-    def _label_text(self, prediction):
-        return self.gold_text(prediction.labels)
-
-    def _shares(self, prediction):
+    def _answer_probability(self, prediction):
         return [float(prediction.probabilities[label]) for label in prediction.labels]
 
 

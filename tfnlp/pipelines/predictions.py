@@ -6,7 +6,7 @@ import sys
 from tfnlp.pipelines.prediction_tasks import task_of
 from tfnlp.tasks.confusion_matrix import confusion_table
 from tfnlp.utils.files import json_text, write_json, write_text
-from tfnlp.utils.formatting import aligned
+from tfnlp.utils.formatting import aligned, one_line
 
 
 def predict_inputs(pipeline, inputs):
@@ -82,7 +82,7 @@ def _rows(task, inputs, predictions):
         row = task.row(prediction, text, *second_text)
         if inputs.gold and task.header:
             row.insert(1, task.gold_text(inputs.gold[i]))
-        yield [" ".join(column.split()) for column in row]
+        yield [one_line(column) for column in row]
 
 
 def print_summary(summary, max_length):

@@ -1,5 +1,7 @@
 """Numbers with their nouns, such as "2,000 documents", names of figures, and plain tables."""
 
+_BREAKS = str.maketrans(dict.fromkeys("\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029", " "))
+
 
 def figure_name(split, figure):
     """Return what a figure of a split is called: "dev_accuracy", "dev_NAME/accuracy".
@@ -18,6 +20,11 @@ def counted(number, thing, things=None):
         things: the plural; `thing` with an s where None.
     """
     return f"{number:,} {thing if number == 1 else things or f'{thing}s'}"
+
+
+def one_line(text):
+    """Return a text with a space in place of each tab and line break: its offsets stay."""
+    return text.translate(_BREAKS)
 
 
 def aligned(rows, justify=str.ljust):

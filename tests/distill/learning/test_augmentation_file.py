@@ -79,7 +79,8 @@ def test_a_beam_pipeline_writes_the_same_file(source, tmp_path, monkeypatch):
 def test_a_teachers_labels_are_those_of_the_file(source):
     assert labels_in_file(["0", "1", "2"], source) == ["0", "1", "2"]
     # "LABEL_1" would be another label beside "1" in the file, and agree with none.
-    assert labels_in_file(["LABEL_0", "LABEL_1"], source) == ["0", "1"]
+    for labels in (["LABEL_0", "LABEL_1"], None):
+        assert labels_in_file(labels, source) == ["0", "1"]
     for labels in (["LABEL_0", "LABEL_1", "LABEL_2"], ["bad", "good"]):
         message = f"has in label 0, 1, but the teacher's labels are {', '.join(labels)}; give"
         with pytest.raises(InputError, match=message):

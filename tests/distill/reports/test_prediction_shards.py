@@ -105,6 +105,27 @@ def test_a_killed_run_keeps_its_parts_and_another_is_refused(file, tmp_path):
             predict_files(dataclasses.replace(predictor, **change), [source], folder, size)
 
 
+def test_parts_of_another_model_are_refused_whatever_its_place(tmp_path):
+    """Its files may be in folders of modules, and a name is of the Hub."""
+    source, head = tmp_path / "a.txt", tmp_path / "model/2_Dense/model.safetensors"
+    source.write_text("a film\n")
+    head.parent.mkdir(parents=True)
+    task = prediction_task("classifier", ["bad", "good"])
+
+    def killed(load, items):
+        raise KeyboardInterrupt
+
+    for folder, model, other in (("here", head.parents[1], None), ("there", "a/film", "a/plot")):
+        head.write_text("1")
+        parts = [source], tmp_path / folder, 1, killed
+        for _ in range(2):  # the same goes on
+            with pytest.raises(KeyboardInterrupt):
+                predict_files(Predictor(str(model), task, Columns()), *parts)
+        head.write_text("2")
+        with pytest.raises(InputError, match="holds predictions of another `model`; give"):
+            predict_files(Predictor(str(other or model), task, Columns()), *parts)
+
+
 def test_a_beam_pipeline_writes_the_same_files(file, tmp_path):
     pytest.importorskip("apache_beam", reason=NO_BEAM)
     (tmp_path / "a.jsonl").write_text('{"sentence": "a film"}\n{"sentence": "fine"}\n' * 20)

@@ -245,7 +245,7 @@ def test_parquet_is_a_stream_of_groups_of_rows(tmp_path):
     "label, message",
     [
         *(("x|y", "several labels"), ("-", "stands for none"), ("-1", "stands for none")),
-        *(("NaN", "none"), ("<NA>", "none")),
+        *(("NaN", "none"), ("<NA>", "none"), ("['x', 'y']", "list as text")),
     ],
 )
 def test_a_label_of_several_or_of_none_is_named(label, message, tmp_path):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from distill.learning import Distillation, Teacher, make_student
-from tfnlp.checkpoints import load_model
+from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification, MultipleChoice, Regression, Tagging
 from tfnlp.tasks.classifier_settings import Decision
@@ -168,6 +168,27 @@ def test_examples_of_one_label_alone_are_refused():
     chooser = MultipleChoice()
     for task, train in ((words, TRAIN), (words, soft), (tags, varied), (chooser, choices)):
         check_varied(task, train)
+
+
+def test_a_head_of_other_labels_is_told(one_layer, tokenizer, tmp_path):
+    """Its first class goes on as the first of the task's, whatever their names."""
+    begun = build_model(one_layer, "classifier", 2)
+    for stored, names, said in (
+        (["good", "bad"], ["bad", "good"], True),
+        (["good", "bad"], ["good", "bad"], False),
+        (["good", "bad"], ["bad", "fair", "good"], False),  # which has a head of its own
+        (None, ["bad", "good"], False),
+    ):
+        save_model(begun, tmp_path / "start", stored, tokenizer)
+        model = load_model(tmp_path / "start", "classifier", len(names))
+        heads = [np.asarray(x.get_layer("classifier").kernel) for x in (begun, model)]
+        assert (len(names) == 2) == np.array_equal(*heads)
+        _, doubts = FineTuning(
+            Classification(names), model, tokenizer, Splits(TRAIN, DEV, 16), None, None
+        ).describe()
+        assert [f"labels {', '.join(stored)}, and" in x for x in doubts] == [True] * said
+    tagger = build_model(one_layer, "tagger", 2)
+    assert not finetuning.doubtful_head(tagger, Tagging(["O", "B-x"]))
 
 
 @pytest.mark.parametrize(("ids", "said"), [([0, 0, 0, 7, 3], True), ([7, 8, 9, 7, 3], False)])

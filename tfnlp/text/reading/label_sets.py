@@ -3,13 +3,7 @@
 import dataclasses
 import pathlib
 
-from tfnlp.text.reading.readers import (
-    Examples,
-    check_label_names,
-    read_columns,
-    sorted_labels,
-    unknown_label,
-)
+from tfnlp.text.reading.readers import Examples, label_ids, read_columns
 from tfnlp.utils.errors import InputError
 
 
@@ -65,15 +59,7 @@ def read_label_sets(path, columns, label_names=None):
             f"{', '.join(label_names)}; give a column for each label."
         )
     occurring = [(place, name) for place, row in names for name in row]
-    label_names = list(label_names or columns.each or sorted_labels(path, occurring))
-    try:
-        check_label_names(label_names)
-    except InputError as e:
-        raise InputError(f"{path}: {e}") from e
-    ids = {str(name).strip(): i for i, name in enumerate(label_names)}
-    for place, name in occurring:
-        if name not in ids:
-            raise unknown_label(path, place, name, ids)
+    label_names, ids = label_ids(path, occurring, label_names or columns.each)
     sets = [tuple(sorted({ids[name] for name in row})) for _, row in names]
     return Examples(texts, pairs if columns.pair else None, sets, label_names)
 
@@ -84,7 +70,7 @@ def _labels(path, place, row, columns):
         return [name for name in columns.each if _applies(path, place, name, row[name])]
     entry = row[columns.labels]
     if isinstance(entry, list):
-        return [_name(path, place, label) for label in entry]
+        return [_name(path, place, label, entry.count(label)) for label in entry]
     return [name for part in entry.split(columns.separator) if (name := part.strip())]
 
 
@@ -99,9 +85,9 @@ def _applies(path, place, name, entry):
         ) from None
 
 
-def _name(path, place, label):
-    """Return the name of a label in a list: a text, or the number of a class."""
-    if isinstance(label, bool) or not isinstance(label, str | int):
+def _name(path, place, label, count):
+    """Return the name of a label that a list has `count` times: a text, or a class's number."""
+    if not isinstance(label, str) and (type(label) is not int or count > 1):
         raise InputError(
             f"{path}, {place}: a list of labels has {label!r}, and must have their names; of 0 "
             "and 1 for each label, make columns."

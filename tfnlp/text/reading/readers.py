@@ -17,6 +17,8 @@ ARROW = (".parquet", ".arrow")
 OBJECTS = (".json", ".jsonl", *ARROW)
 TABLES = (".tsv", ".csv", *OBJECTS)
 FORMATS = (*TABLES, ".txt")
+# A list of texts or numbers as text, or its beginning.
+LIST_TEXT = re.compile(r"""\[(['"\d].*[\s,].*\]|[^\]]+)""")
 # The csv module limits fields to 131,072 characters by default, and accepts no limit above that of
 # a C long.
 _LONGEST_FIELD = 2**31 - 1
@@ -67,7 +69,7 @@ def read_examples(
     Raises:
         InputError: as in `read_columns`; if a line has an empty label, a label that is not in
             `label_names`, or, without those, a label that is the same number as another in a
-            different spelling (1 and 1.0).
+            different spelling (1 and 1.0), or that stands for several or none.
     """
     path = pathlib.Path(path)
     columns = [c for c in (text_column, pair_column, label_column) if c]
@@ -82,8 +84,8 @@ def read_examples(
             labels.append((place, row[label_column].strip()))
     examples = Examples(texts, pairs if pair_column else None)
     if label_column:
-        examples.label_names = list(label_names or _label_names(path, labels))
-        examples.labels = _label_ids(path, labels, examples.label_names)
+        examples.label_names, ids = label_ids(path, labels, label_names)
+        examples.labels = [ids[label] for _, label in labels]
     return examples
 
 
@@ -146,7 +148,7 @@ def read_rows(path):
         InputError: as in `read_columns`.
     """
     path = pathlib.Path(path)
-    if holds_objects(path) and format_of(path) in ARROW:
+    if format_of(path) in ARROW:
         rows = arrow_rows(path, class_names=False)
     elif holds_objects(path):
         rows = read_objects(path)
@@ -158,7 +160,7 @@ def read_rows(path):
 def read_header(path):
     """Return the column names of a TSV or CSV file, or all field names in another one."""
     path = pathlib.Path(path)
-    if holds_objects(path) and format_of(path) in ARROW:
+    if format_of(path) in ARROW:
         return arrow_schema(path).names
     if holds_objects(path):
         return list(dict.fromkeys(name for _, value in read_objects(path) for name in value))
@@ -260,23 +262,37 @@ def as_finite_number(text, place):
     return number
 
 
-def _label_names(path, labels):
-    """Return `sorted_labels` of a file that has one for each text."""
-    _check_one_label(path, labels, sorted({label for _, label in labels} - {""}))
-    return sorted_labels(path, labels)
-
-
-def sorted_labels(path, labels):
-    """Return the labels of a file, sorted, by number if all are numbers.
+def label_ids(path, labels, names=None):
+    """Return the names of labels in order of their ids, and the id of each by its name.
 
     Args:
-        path: of the file.
-        labels: a list of (place, label).
+        path: of a file.
+        labels: those of the file, a list of (place, label).
+        names: the allowed ones; where None or empty, those of the file, sorted.
 
     Raises:
-        InputError: if a number is spelled in two ways.
+        InputError: as in `read_examples`, and without any label.
     """
+    names = list(names or _sorted_labels(path, labels))
+    try:
+        check_label_names(names)
+    except InputError as e:
+        raise InputError(f"{path}: {e}") from e
+    ids = {str(name).strip(): i for i, name in enumerate(names)}
+    for place, label in labels:
+        if label not in ids:
+            raise InputError(
+                f"{path}, {place}: label {label!r} is not one of the labels "
+                f"({', '.join([*ids][:20])}), which are those of the model or of `labels`, or "
+                "without them of the training file."
+            )
+    return names, ids
+
+
+def _sorted_labels(path, labels):
+    """Return the labels of a file, sorted, by number if all are numbers."""
     names = sorted({label for _, label in labels} - {""})
+    _check_names(path, labels, names)
     try:
         numbers = {name: as_number(name) for name in names}
     except ValueError:
@@ -294,14 +310,17 @@ def sorted_labels(path, labels):
     return sorted(names, key=numbers.get)
 
 
-def _check_one_label(path, labels, names):
+def _check_names(path, labels, names):
     """Raise an InputError for several labels in one, and for what stands for none."""
     for name in names:
         parts = [part.strip() for part in re.split(r"[|,;]", name)]
         if len(parts) > 1 and {*parts} <= {*names}:
             message = (
-                f"{name!r} has several labels, and a text has one here; give one, or `multi_label`"
+                f"{name!r} has several labels; give one, or `multi_label` and the "
+                "`label_separator` between them"
             )
+        elif LIST_TEXT.fullmatch(name):
+            message = f"{name!r} is of a list as text, as in pandas; write lists as .jsonl"
         elif name == "-" and len(names) > 2:
             message = "the label '-' stands for none, as in SNLI; leave such lines out"
         elif name == "-1" and any(map(str.isalpha, "".join(names))):
@@ -312,24 +331,6 @@ def _check_one_label(path, labels, names):
             continue
         place = next(place for place, label in labels if label == name)
         raise InputError(f"{path}, {place}: {message}, or name all labels if this is one.")
-
-
-def _label_ids(path, labels, names):
-    check_label_names(names)
-    ids = {str(name).strip(): i for i, name in enumerate(names)}
-    for place, label in labels:
-        if label not in ids:
-            raise unknown_label(path, place, label, ids)
-    return [ids[label] for _, label in labels]
-
-
-def unknown_label(path, place, label, labels):
-    """Return the InputError for a label that is none of some."""
-    return InputError(
-        f"{path}, {place}: label {label!r} is not one of the labels "
-        f"({', '.join(list(labels)[:20])}), which are those of the model or of `labels`, or "
-        "without them of the training file."
-    )
 
 
 def holds_objects(path):

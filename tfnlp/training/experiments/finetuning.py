@@ -10,7 +10,14 @@ from collections.abc import Callable
 import numpy as np
 from absl import logging
 
-from tfnlp.checkpoints import check_saves, load_model, read_task_settings, save_model
+from tfnlp.checkpoints import (
+    check_saves,
+    load_model,
+    read_head,
+    read_labels,
+    read_task_settings,
+    save_model,
+)
 from tfnlp.checkpoints.tensors import WEIGHTS
 from tfnlp.corpora import warn_of_unknown
 from tfnlp.models import check_lengths, scale_logits
@@ -67,7 +74,8 @@ class FineTuning(Experiment):
         check_saves(self.model)
 
     def describe(self):
-        return summarise(self.task, self.data.parts())
+        line, doubts = summarise(self.task, self.data.parts())
+        return line, doubts + doubtful_head(self.model, self.task)
 
     def encode(self):
         batches = encode_splits(
@@ -243,6 +251,21 @@ def unknown_share(tokenizer, encodings):
     special = [i for i in tokenizer.special_token_ids if i != unknown]
     of_text = token_ids[~np.isin(token_ids, special)]
     return 0.0 if unknown is None or not len(of_text) else float(np.mean(of_text == unknown))
+
+
+def doubtful_head(model, task):
+    """Return a sentence if a model's head was trained with other names of its classes; a list."""
+    folder, names = model.checkpoint, [*map(str, task.label_names or [])]
+    if not folder or read_head(folder) != task.kind.head:
+        return []
+    stored, unnamed = read_labels(folder), [f"LABEL_{i}" for i in range(len(names))]
+    if stored in (None, unnamed, names) or len(stored) != len(names):
+        return []
+    return [
+        f"The head of {folder} has the labels {', '.join(stored)}, and those of `train` in the "
+        f"order of their classes are {', '.join(names)}; if they are the same, give `labels` in "
+        "the order of the head."
+    ]
 
 
 def check_varied(task, train):
