@@ -163,7 +163,8 @@ def search(candidates, score, path, count, seed=0):
                 integrality=True,
                 init=generation,
                 maxiter=count,
-                tol=-1,  # a generation that scores alike is no end
+                tol=0,
+                atol=-1,  # a generation that scores alike is no end
                 polish=False,
                 rng=seed,
             )

@@ -49,9 +49,10 @@ def test_the_best_within_the_budget_is_found(tmp_path, budget):
     assert all(x.score == score(x.student) for x in tried)
 
 
-def test_a_search_goes_on_where_students_score_alike(tmp_path):
+@pytest.mark.parametrize("alike", [0.0, 0.5])
+def test_a_search_goes_on_where_students_score_alike(tmp_path, alike):
     candidates = Candidates(SPACE, 4, Budget(0.9), predict)
-    assert len(search(candidates, lambda student: 0.5, tmp_path / "tried.jsonl", 40)) == 40
+    assert len(search(candidates, lambda student: alike, tmp_path / "tried.jsonl", 40)) == 40
 
 
 def test_a_stopped_search_goes_on(tmp_path):
