@@ -3,6 +3,8 @@
 import dataclasses
 import pathlib
 
+import keras
+
 from distill.compression import choose_tokens, keep_rows, task_texts
 from distill.compression.compression_settings import QUANTIZATIONS
 from distill.export import Export, export_tflite
@@ -97,16 +99,20 @@ class StudentFinder:
         data = self.data.train, self.data.max_length
         self.made_of = content_fingerprint([model_fingerprint(self.teacher), *data])
 
-    def ordered(self):
-        """Return the teacher with its heads and units in the order of their importance."""
+    def order(self):
+        """Write the teacher, its heads and units in the order of importance; return the folder."""
         folder, data = self.folder / "ordered", (self.data.train, self.data.max_length)
         mark = folder / MARK
         if _read_mark(mark) != self.made_of:
             model = order_by_importance(self.teacher, self.task, self.tokenizer, *data)
             mark.unlink(missing_ok=True)
-            save_model(model, folder, self.task.label_names, self.tokenizer, self.task.settings)
+            settings = read_task_settings(self.teacher_dir)
+            save_model(model, folder, self.task.label_names, self.tokenizer, settings)
             write_text(mark, self.made_of)  # last, so that a killed one is made anew
-        return load_model(folder, self.task.kind.head, self.task.num_classes)
+        return folder
+
+    def _load(self, folder, dtype=None):
+        return load_model(folder, self.task.kind.head, self.task.num_classes, dtype=dtype)
 
     def _choose_tokens(self, texts, count):
         """Return the ids of at most `count` tokens, the most frequent, and their tokenizer."""
@@ -138,8 +144,8 @@ class StudentFinder:
             write_text(folder / MARK, made_of)
         students, setting = cost_measurement.grid(self.space), self.setting(device)
         with dtype_policy("float32"):  # which files are made of, whatever the training's
-            files = self.with_tokens(self.ordered()), folder, self.task.label_names, self.options
-            cost_measurement.write_files(students, *files)
+            models, labels = self.with_tokens(self._load(self.order())), self.task.label_names
+            cost_measurement.write_files(students, models, folder, labels, self.options)
         if results is not None:
             return cost_measurement.read_results(students, folder, results, setting)
         return cost_measurement.measure(students, folder, setting)
@@ -181,7 +187,9 @@ class StudentFinder:
         Args:
             config: a `TrainingConfig`.
         """
-        supernet, run = Supernet(self.ordered()), self.supernet_run(config)
+        ordered = self.order()
+        keras.utils.set_random_seed(config.seed)  # whatever was drawn before
+        supernet, run = Supernet(self._load(ordered)), self.supernet_run(config)
         SupernetDistillation(
             self.task,
             supernet.model,
@@ -193,7 +201,7 @@ class StudentFinder:
             supernet=supernet,
             space=self.space,
         ).run_all()
-        return load_model(run.best, self.task.kind.head, self.task.num_classes)
+        return self._load(run.best)
 
     def search(self, model, table, count, seed=0):
         """Return the `Tried` students within the budget, the best first.
@@ -234,6 +242,7 @@ class StudentFinder:
         if self.task.kind.by_token and kept is not None:
             pruned = self._prune(self.teacher, tokens)
             teacher = Teacher([pruned], tokenizer, self.task, unpruned=teacher)
+        keras.utils.set_random_seed(config.seed)
         start = extract(self._prune(model, tokens), student)
         parts = {"data": self.data, "config": config, "run": run, "teacher": teacher}
         distillation = Distillation(self.task, start, tokenizer, **parts)
@@ -244,8 +253,7 @@ class StudentFinder:
         """Write a finished student's `model.tflite`; return its path and measured `Costs`."""
         folder = pathlib.Path(folder)
         path = folder / "model.tflite"
-        head, classes = self.task.kind.head, self.task.num_classes
-        model = load_model(folder / "best", head, classes, dtype="float32")
+        model = self._load(folder / "best", "float32")
         settings = read_task_settings(folder / "best")
         export_tflite(
             model, path, tokenizer, self.task.label_names, self.options, task_settings=settings

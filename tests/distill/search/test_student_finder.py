@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 
 import keras
+import numpy as np
 import pytest
 
 from distill.export.options import Export
@@ -20,7 +21,7 @@ from distill.search import (
 )
 from tests.distill.conftest import INPUTS
 from tests.models.small import sizes
-from tfnlp.checkpoints import read_labels, read_task_settings, save_model
+from tfnlp.checkpoints import load_model, read_labels, read_task_settings, save_model
 from tfnlp.models import AlbertConfig, BertConfig, ElectraConfig, build_model
 from tfnlp.pipelines import read_kind
 from tfnlp.pipelines.prediction_tasks import prediction_task
@@ -88,10 +89,11 @@ def find(teacher, task, data, folder):
     assert load_runner(path).kind == read_kind(teacher)
 
 
-def save_teacher(config, tokenizer, folder):
+def save_teacher(config, tokenizer, folder, settings=None):
     """Save a classifier of random weights in folder / "teacher"."""
     config = config(**sizes(vocabulary_size=tokenizer.vocabulary_size))
-    save_model(build_model(config, "classifier", 2), folder / "teacher", ["a", "b"], tokenizer)
+    model = build_model(config, "classifier", 2)
+    save_model(model, folder / "teacher", ["a", "b"], tokenizer, settings)
 
 
 def finder_of(folder, text="fine", space=None, **options):
@@ -99,7 +101,14 @@ def finder_of(folder, text="fine", space=None, **options):
     examples = Examples([text, "dull"], None, [0, 1], ["a", "b"])
     data, task = Splits(examples, examples, 16), Classification(["a", "b"])
     settings = space or SearchSpace(), Budget(latency_ms=1), Export(max_length=16, **options)
-    return StudentFinder(str(folder / "teacher"), task, data, folder, None, *settings)
+    return StudentFinder(
+        str(folder / "teacher"),
+        task,
+        data,
+        folder,
+        lambda name, decisive: RunFolder(folder / name, decisive),
+        *settings,
+    )
 
 
 def test_a_teacher_whose_layers_are_one_is_refused_at_once(tokenizer, tmp_path):
@@ -163,7 +172,7 @@ def test_parts_of_other_data_or_options_are_made_anew(tokenizer, tmp_path, monke
         measure("dull")
     monkeypatch.undo()
     monkeypatch.setattr(student_finder, "order_by_importance", order)
-    finder_of(tmp_path, "superb").ordered()
+    finder_of(tmp_path, "superb").order()
     assert len(ordered) == 4
     caches = {finder_of(tmp_path, text)._teacher().cache_dir for text in ("fine", "superb")}
     assert len(caches) == 2
@@ -184,4 +193,47 @@ def test_files_are_made_in_float32_whatever_the_training(tokenizer, tmp_path, mo
     finder = finder_of(tmp_path)
     finder.measure()
     assert {layer.compute_dtype for layer in made[0].layers} == {"float32"}
-    assert finder.ordered().get_layer("encoder_0").compute_dtype == "bfloat16"
+    trained = load_model(finder.order(), "classifier", 2)
+    assert trained.get_layer("encoder_0").compute_dtype == "bfloat16"
+
+
+def test_the_ordered_teacher_answers_as_before(tokenizer, tmp_path, monkeypatch):
+    settings = {"threshold": 0.7, "none_label": "none", "max_length": 20}
+    save_teacher(BertConfig, tokenizer, tmp_path, settings)
+    monkeypatch.setattr(student_finder, "order_by_importance", lambda teacher, *_: teacher)
+    assert read_task_settings(finder_of(tmp_path).order()) == settings
+
+
+def test_trainings_draw_the_same_numbers_whatever_was_done_before(
+    tokenizer, tmp_path, monkeypatch
+):
+    save_teacher(BertConfig, tokenizer, tmp_path)
+    started = []
+
+    class Untrained:
+        def __init__(self, task, model, tokenizer, run, **_):
+            self.model, self.tokenizer, self.run = model, tokenizer, run
+
+        def save(self, folder):
+            save_model(self.model, folder, ["a", "b"], self.tokenizer)
+
+        def run_all(self):
+            started.append([np.asarray(x) for x in self.model.variables])
+            self.run.start()
+            self.save(self.run.best)
+
+    def order(teacher, *_):
+        keras.layers.Dropout(0.1)  # draws a seed, as every model does
+        return teacher
+
+    monkeypatch.setattr(student_finder, "Distillation", Untrained)
+    monkeypatch.setattr(student_finder, "SupernetDistillation", Untrained)
+    monkeypatch.setattr(student_finder, "order_by_importance", order)
+    config = TrainingConfig()
+    for _ in range(2):  # the second finds the ordered teacher
+        finder = finder_of(tmp_path)
+        model = finder.train_supernet(config)
+        finder.finish(model, finder.space.smallest(2), config)
+    for first, second in zip(started[:2], started[2:], strict=True):
+        for values in zip(first, second, strict=True):
+            np.testing.assert_array_equal(*values)
