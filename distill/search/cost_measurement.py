@@ -10,10 +10,9 @@ import re
 from distill.export import export_tflite
 from distill.export.conversion import quiet
 from distill.reports import benchmark_file
-from distill.search.cost_table import CostTable, Measured, Setting, read_table
+from distill.search.cost_table import CostTable, Measured, read_table
 from distill.search.sub_student import SubStudent
 from distill.search.supernet import extract
-from tfnlp.models import config_of
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
 from tfnlp.utils.progress import progress_bar
@@ -94,13 +93,14 @@ def measure(students, folder, setting, rounds=3):
     return table
 
 
-def read_results(students, folder, results, setting):
+def read_results(students, folder, results, setting, tokens):
     """Return the `CostTable` of the files of `write_files` on another device, and keep it there.
 
     Args:
         students, folder, setting: as in `measure`.
         results: folder of NAME.json of `benchmark_tflite`, or NAME.txt of LiteRT's
             benchmark_model, for each NAME.tflite.
+        tokens: of the text whose time is read from a NAME.json.
 
     Raises:
         InputError: if a result is missing, has no time, or is of a file of another size.
@@ -109,7 +109,7 @@ def read_results(students, folder, results, setting):
     for student in students:
         name = file_name(student)
         size_mb = (folder / f"{name}.tflite").stat().st_size / 1e6
-        ms = _read_ms(pathlib.Path(results) / name, setting.tokens, size_mb)
+        ms = _read_ms(pathlib.Path(results) / name, tokens, size_mb)
         table.rows.append(Measured(*student.sizes, ms, size_mb))
     table.write(folder / TABLE)
     return table
@@ -140,25 +140,6 @@ def _read_ms(path, tokens, size_mb):
             f"has {size_mb:.3f} MB, of other flags; run it on the device again."
         )
     return ms
-
-
-def setting_of(model, quantization, tokens, device=None):
-    """Return the `Setting` of files of a model's parts.
-
-    Args:
-        model: a supernet's.
-        quantization, tokens: of the files and of the text.
-        device: that they run on; this machine where None.
-    """
-    config = config_of(model)
-    return Setting(
-        device=device or this_device(),
-        model_type=config.model_type,
-        hidden_dim=config.hidden_dim,
-        head_dim=config.key_dim,
-        quantization=quantization,
-        tokens=tokens,
-    )
 
 
 def this_device():

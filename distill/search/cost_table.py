@@ -31,7 +31,7 @@ class Setting:
         model_type: family of the models.
         hidden_dim, head_dim: their width, and that of a head.
         quantization: of the files.
-        tokens: of the text, on one thread.
+        tokens: that run on one thread, those of the text and the padding to a fixed length.
     """
 
     device: str

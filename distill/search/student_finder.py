@@ -12,7 +12,7 @@ from distill.learning.distillation import Distillation
 from distill.learning.teacher import Teacher, load_teacher
 from distill.reports import benchmark_file
 from distill.search import cost_measurement
-from distill.search.cost_table import Costs, read_table
+from distill.search.cost_table import Costs, Setting, read_table
 from distill.search.student_search import Budget, Candidates, search
 from distill.search.sub_student import SearchSpace
 from distill.search.supernet import (
@@ -147,13 +147,19 @@ class StudentFinder:
             models, labels = self.with_tokens(self._load(self.order())), self.task.label_names
             cost_measurement.write_files(students, models, folder, labels, self.options)
         if results is not None:
-            return cost_measurement.read_results(students, folder, results, setting)
+            return cost_measurement.read_results(students, folder, results, setting, self.tokens)
         return cost_measurement.measure(students, folder, setting)
 
     def setting(self, device=None):
-        """Return the `Setting` of the table of costs."""
-        return cost_measurement.setting_of(
-            self.teacher, self.options.quantization, self.tokens, device
+        """Return the `Setting` of the table of costs; of this machine where `device` is None."""
+        config, fixed = config_of(self.teacher), self.options.fixed_lengths
+        return Setting(
+            device=device or cost_measurement.this_device(),
+            model_type=config.model_type,
+            hidden_dim=config.hidden_dim,
+            head_dim=config.key_dim,
+            quantization=self.options.quantization,
+            tokens=min((x for x in fixed if x >= self.tokens), default=self.tokens),
         )
 
     def read_costs(self, path):

@@ -116,10 +116,10 @@ def test_times_of_a_phone_are_read_from_logs(tmp_path):
         (logs / f"{name}.txt").write_text(text)
     json_file = logs / f"{file_name(students[0])}.json"
     json_file.write_text(json.dumps({"latency_ms": {"1": {"32": 0.5}}}))
-    table = read_results(students, tmp_path, logs, SETTING)
+    table = read_results(students, tmp_path, logs, SETTING, 32)
     assert [row.latency_ms for row in table.rows[:2]] == [0.5, 2.2345]
     assert [row.size_mb for row in table.rows[:2]] == [0.001, 0.002]
     json_file.unlink()
     (logs / f"{file_name(students[0])}.txt").unlink()
     with pytest.raises(InputError, match=file_name(students[0])):
-        read_results(students, tmp_path, logs, SETTING)
+        read_results(students, tmp_path, logs, SETTING, 32)

@@ -19,6 +19,7 @@ from distill.search import (
     extract,
     student_finder,
 )
+from distill.search.cost_table import CostTable, Measured
 from tests.distill.conftest import INPUTS
 from tests.models.small import sizes
 from tfnlp.checkpoints import load_model, read_labels, read_task_settings, save_model
@@ -195,6 +196,16 @@ def test_files_are_made_in_float32_whatever_the_training(tokenizer, tmp_path, mo
     assert {layer.compute_dtype for layer in made[0].layers} == {"float32"}
     trained = load_model(finder.order(), "classifier", 2)
     assert trained.get_layer("encoder_0").compute_dtype == "bfloat16"
+
+
+def test_a_table_of_other_fixed_lengths_is_refused(tokenizer, tmp_path):
+    save_teacher(BertConfig, tokenizer, tmp_path)
+    of_any_length, fixed = (finder_of(tmp_path, fixed_lengths=x) for x in ((), (8, 12, 16)))
+    of_any_length.tokens = fixed.tokens = 10
+    assert [x.setting().tokens for x in (of_any_length, fixed)] == [10, 12]
+    CostTable(fixed.setting("Phone"), [Measured(1, 1, 8, 9, 1.0, 1.0)]).write(tmp_path / "x.tsv")
+    with pytest.raises(InputError, match="tokens 12, not 10"):
+        of_any_length.read_costs(tmp_path / "x.tsv")
 
 
 def test_the_ordered_teacher_answers_as_before(tokenizer, tmp_path, monkeypatch):
