@@ -1,6 +1,5 @@
 """Measurement of the table of costs: files of a teacher's parts, timed here or on a phone."""
 
-import dataclasses
 import itertools
 import math
 import pathlib
@@ -18,7 +17,6 @@ from tfnlp.utils.files import read_json
 from tfnlp.utils.progress import progress_bar
 
 TABLE = "costs.tsv"
-SIZES = [field.name for field in dataclasses.fields(Measured)][:4]
 # What LiteRT's benchmark_model says of a run, in microseconds, and of its file.
 MICROSECONDS = re.compile(r"Inference \(avg\): ([\d.e+]+)")
 MEGABYTES = re.compile(r"file size \(MB\): ([\d.e+]+)")
@@ -55,7 +53,6 @@ def write_files(students, models, folder, labels, options):
         folder: for NAME.tflite, by `file_name`.
         labels, options: as in `export_tflite`.
     """
-    folder = pathlib.Path(folder)
     for student in progress_bar(students, desc="files to time", unit="file"):
         path = folder / f"{file_name(student)}.tflite"
         if not path.exists():
@@ -75,12 +72,11 @@ def measure(students, folder, setting, rounds=3):
 
     A table of another setting, such as a phone's, is replaced.
     """
-    folder = pathlib.Path(folder)
     table = CostTable(setting)
     if (folder / TABLE).exists():
         stored = read_table(folder / TABLE)
         table = stored if stored.setting == setting else table
-    known = {dataclasses.astuple(row)[:4] for row in table.rows}
+    known = {row.sizes for row in table.rows}
     missing = [x for x in students if x.sizes not in known]
     times = {student: [] for student in missing}
     for student in progress_bar(missing * rounds, desc="times", unit="file"):
@@ -105,7 +101,7 @@ def read_results(students, folder, results, setting, tokens):
     Raises:
         InputError: if a result is missing, has no time, or is of a file of another size.
     """
-    folder, table = pathlib.Path(folder), CostTable(setting)
+    table = CostTable(setting)
     for student in students:
         name = file_name(student)
         size_mb = (folder / f"{name}.tflite").stat().st_size / 1e6
@@ -175,10 +171,10 @@ def check_covers(table, space, path):
         space: a complete `SearchSpace`.
         path: of the table.
     """
-    for row_name, name in zip(SIZES, vars(space), strict=True):
-        measured = {getattr(row, row_name) for row in table.rows}
-        if len(measured) == 1 and not measured >= {*getattr(space, name)}:
+    columns = zip(*(row.sizes for row in table.rows), strict=True)
+    for numbers, (name, wanted) in zip(columns, vars(space).items(), strict=True):
+        if len({*numbers}) == 1 and not {*numbers} >= {*wanted}:
             raise InputError(
-                f"All files of {path} have {name}={measured.pop()}, by which others cannot be "
+                f"All files of {path} have {name}={numbers[0]}, by which others cannot be "
                 "predicted; measure a table by the flags of this search, `size_mb` too."
             )

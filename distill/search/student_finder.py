@@ -37,8 +37,7 @@ from tfnlp.utils.files import write_text
 # Shares of `size_mb` that the table of tokens may take, where no numbers of tokens are given.
 TABLE_SHARES = (0.35, 0.5, 0.65)
 MARK = "made_of.txt"  # in a folder: the fingerprint of what its files are made of
-SUPERNET, COSTS, TRIED = "supernet", "costs", "tried_{}.jsonl"
-STARTS, STUDENTS = "starts", "students"
+COSTS = "costs"
 
 
 @dataclasses.dataclass
@@ -185,7 +184,7 @@ class StudentFinder:
         """Return the `RunFolder` of the supernet; raise an InputError if it holds another run."""
         decisive = dataclasses.asdict(self.space)
         del decisive["keep_tokens"]  # which the supernet has all of
-        return self.start_run(SUPERNET, decisive | {"epochs": config.epochs})
+        return self.start_run("supernet", decisive | {"epochs": config.epochs})
 
     def train_supernet(self, config):
         """Distil the supernet; return the model of its best epoch.
@@ -219,7 +218,7 @@ class StudentFinder:
             seed: of the search.
         """
         scored_by = model_fingerprint(model), self.data.dev, self.task.monitor
-        tried = self.folder / TRIED.format(content_fingerprint(scored_by)[:8])
+        tried = self.folder / f"tried_{content_fingerprint(scored_by)[:8]}.jsonl"
         scorers = {}
         for tokens, (pruned, tokenizer) in self.with_tokens(model).items():
             dev = self.data.dev, self.data.max_length
@@ -242,7 +241,7 @@ class StudentFinder:
         """
         decisive = dataclasses.asdict(student) | {"epochs": config.epochs}
         name = f"{folder_name(student)}_{model_fingerprint(model)[:8]}"
-        run = self.start_run(f"{STUDENTS}/{name}", decisive)
+        run = self.start_run(f"students/{name}", decisive)
         tokens, teacher = student.vocabulary_size, self._teacher()
         kept, tokenizer = self.vocabularies[tokens]
         if self.task.kind.by_token and kept is not None:
@@ -252,12 +251,11 @@ class StudentFinder:
         start = extract(self._prune(model, tokens), student)
         parts = {"data": self.data, "config": config, "run": run, "teacher": teacher}
         distillation = Distillation(self.task, start, tokenizer, **parts)
-        distillation.save(self.folder / STARTS / name)
+        distillation.save(self.folder / "starts" / name)
         return run.path, tokenizer, distillation.run_all()
 
     def export(self, folder, tokenizer):
         """Write a finished student's `model.tflite`; return its path and measured `Costs`."""
-        folder = pathlib.Path(folder)
         path = folder / "model.tflite"
         model = self._load(folder / "best", "float32")
         settings = read_task_settings(folder / "best")
