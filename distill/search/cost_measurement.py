@@ -16,7 +16,6 @@ from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
 from tfnlp.utils.progress import progress_bar
 
-TABLE = "costs.tsv"
 # What LiteRT's benchmark_model says of a run, in microseconds, and of its file.
 MICROSECONDS = re.compile(r"Inference \(avg\): ([\d.e+]+)")
 MEGABYTES = re.compile(r"file size \(MB\): ([\d.e+]+)")
@@ -39,33 +38,38 @@ def grid(space):
     return [*dict.fromkeys(students)]
 
 
-def file_name(student):
-    """Return the name of the file of a student to measure, without its ending."""
-    return "layers{}_heads{}_units{}_tokens{}".format(*student.sizes)
+def file_paths(space, folder, fixed_lengths):
+    """Return {student of `grid`: path of its file in a folder}.
+
+    The name has the `fixed_lengths` of the file, which its size does not show: times on a phone
+    are known by it.
+    """
+    lengths = "".join(f"_at{length}" for length in fixed_lengths)
+    name = "layers{}_heads{}_units{}_tokens{}{}.tflite"
+    return {student: folder / name.format(*student.sizes, lengths) for student in grid(space)}
 
 
-def write_files(students, models, folder, labels, options):
-    """Write the files of students that are not in a folder yet.
+def write_files(paths, models, labels, options):
+    """Write the files that are not there yet.
 
     Args:
-        students: of `grid`.
+        paths: of `file_paths`.
         models: {vocabulary size: (supernet's model, tokenizer)}.
-        folder: for NAME.tflite, by `file_name`.
         labels, options: as in `export_tflite`.
     """
-    for student in progress_bar(students, desc="files to time", unit="file"):
-        path = folder / f"{file_name(student)}.tflite"
+    for student, path in progress_bar([*paths.items()], desc="files to time", unit="file"):
         if not path.exists():
             model, tokenizer = models[student.vocabulary_size]
             with quiet():  # the same notices for each file
                 export_tflite(extract(model, student), path, tokenizer, labels, options)
 
 
-def measure(students, folder, setting, rounds=3):
-    """Return the `CostTable` of the files of `write_files` on this machine, and keep it there.
+def measure(paths, table_path, setting, rounds=3):
+    """Return the `CostTable` of the files of `write_files` on this machine, and write it.
 
     Args:
-        students, folder: as there.
+        paths: as there.
+        table_path: of the table.
         setting: a `Setting`.
         rounds: in which all files are timed in turn; the lowest median of each counts, since other
             load on the machine only adds to it.
@@ -73,27 +77,26 @@ def measure(students, folder, setting, rounds=3):
     A table of another setting, such as a phone's, is replaced.
     """
     table = CostTable(setting)
-    if (folder / TABLE).exists():
-        stored = read_table(folder / TABLE)
+    if table_path.exists():
+        stored = read_table(table_path)
         table = stored if stored.setting == setting else table
     known = {row.sizes for row in table.rows}
-    missing = [x for x in students if x.sizes not in known]
+    missing = [x for x in paths if x.sizes not in known]
     times = {student: [] for student in missing}
     for student in progress_bar(missing * rounds, desc="times", unit="file"):
-        path = folder / f"{file_name(student)}.tflite"
-        figures = benchmark_file(path, (setting.tokens,), (1,))
+        figures = benchmark_file(paths[student], (setting.tokens,), (1,))
         times[student] += figures["latency_ms"]["1"].values()
         if len(times[student]) == rounds:
             table.rows.append(Measured(*student.sizes, min(times[student]), figures["size_mb"]))
-            table.write(folder / TABLE)
+            table.write(table_path)
     return table
 
 
-def read_results(students, folder, results, setting, tokens):
-    """Return the `CostTable` of the files of `write_files` on another device, and keep it there.
+def read_results(paths, table_path, results, setting, tokens):
+    """Return the `CostTable` of the files of `write_files` on another device, and write it.
 
     Args:
-        students, folder, setting: as in `measure`.
+        paths, table_path, setting: as in `measure`.
         results: folder of NAME.json of `benchmark_tflite`, or NAME.txt of LiteRT's
             benchmark_model, for each NAME.tflite.
         tokens: of the text whose time is read from a NAME.json.
@@ -102,12 +105,11 @@ def read_results(students, folder, results, setting, tokens):
         InputError: if a result is missing, has no time, or is of a file of another size.
     """
     table = CostTable(setting)
-    for student in students:
-        name = file_name(student)
-        size_mb = (folder / f"{name}.tflite").stat().st_size / 1e6
-        ms = _read_ms(pathlib.Path(results) / name, tokens, size_mb)
+    for student, path in paths.items():
+        size_mb = path.stat().st_size / 1e6
+        ms = _read_ms(pathlib.Path(results) / path.stem, tokens, size_mb)
         table.rows.append(Measured(*student.sizes, ms, size_mb))
-    table.write(folder / TABLE)
+    table.write(table_path)
     return table
 
 

@@ -136,18 +136,20 @@ class StudentFinder:
             results: as in `read_results`; None to time the files here.
         """
         folder = self.folder / COSTS
+        table_path = folder / "costs.tsv"
         made_of = content_fingerprint([config_of(self.teacher), self.options])
         if _read_mark(folder / MARK) != made_of:
-            for path in (*folder.glob("*.tflite"), folder / cost_measurement.TABLE):
+            for path in (*folder.glob("*.tflite"), table_path):
                 path.unlink(missing_ok=True)
             write_text(folder / MARK, made_of)
-        students, setting = cost_measurement.grid(self.space), self.setting(device)
+        paths = cost_measurement.file_paths(self.space, folder, self.options.fixed_lengths)
+        setting = self.setting(device)
         with dtype_policy("float32"):  # which files are made of, whatever the training's
             models, labels = self.with_tokens(self._load(self.order())), self.task.label_names
-            cost_measurement.write_files(students, models, folder, labels, self.options)
+            cost_measurement.write_files(paths, models, labels, self.options)
         if results is not None:
-            return cost_measurement.read_results(students, folder, results, setting, self.tokens)
-        return cost_measurement.measure(students, folder, setting)
+            return cost_measurement.read_results(paths, table_path, results, setting, self.tokens)
+        return cost_measurement.measure(paths, table_path, setting)
 
     def setting(self, device=None):
         """Return the `Setting` of the table of costs; of this machine where `device` is None."""

@@ -90,7 +90,7 @@ def test_times_of_a_phone_decide(order, run, refused, flags, tmp_path):
     files, logs = sorted((tmp_path / "costs").glob("*.tflite")), tmp_path / "logs"
     logs.mkdir()
     for file in files:
-        layers, _, units, _ = map(int, re.findall(r"\d+", file.stem))
+        layers, _, units, *_ = map(int, re.findall(r"\d+", file.stem))
         (logs / f"{file.stem}.txt").write_text(f"Inference (avg): {layers * units * 1000}")
     phone = f"{tmp_path}/phone"
     copied = [*flags, f"--output_dir={phone}", f"--results={logs}", "--device=A phone"]

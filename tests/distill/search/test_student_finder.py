@@ -150,8 +150,8 @@ def test_parts_of_other_data_or_options_are_made_anew(tokenizer, tmp_path, monke
         ordered.append(data)
         return teacher
 
-    def write(students, models, folder, labels, options):
-        (folder / "x.tflite").touch(exist_ok=False)
+    def write(paths, models, labels, options):
+        (tmp_path / "costs" / "x.tflite").touch(exist_ok=False)
         written.append(options)
 
     monkeypatch.setattr(student_finder, "order_by_importance", order)
@@ -184,9 +184,9 @@ def test_files_are_made_in_float32_whatever_the_training(tokenizer, tmp_path, mo
     keras.config.set_dtype_policy("mixed_bfloat16")
     made = []
 
-    def write(students, models, *_):
+    def write(paths, models, *_):
         ((model, _),) = models.values()
-        made.append(extract(model, students[0]))
+        made.append(extract(model, next(iter(paths))))
 
     monkeypatch.setattr(student_finder, "order_by_importance", lambda teacher, *_: teacher)
     monkeypatch.setattr(cost_measurement, "write_files", write)
