@@ -120,8 +120,8 @@ def test_flags_without_effect_are_refused(flags, refused, tmp_path):
     steps = ("--size_mb=1", "--max_steps=9", "--supernet_epochs=1")
     assert "supernet_epochs=1 has no effect beside" in refused("find_student", *flags, *steps)
     assert "no.tsv does not" in refused("find_student", *flags, "--cost_table=no.tsv")
-    long = "--tokens=33"  # than --max_length
-    assert "tokens" in refused("measure_students", *flags, long)
+    line = refused("measure_students", *flags, "--tokens=33")
+    assert "--tokens=33" in line and "--max_length=32" in line
     short = ("--fixed_lengths=8,15", "--fixed_only")
     assert "--fixed_lengths=15" in refused("measure_students", *flags, *short)
 
