@@ -137,7 +137,8 @@ class StudentFinder:
         """
         folder = self.folder / COSTS
         table_path = folder / "costs.tsv"
-        made_of = content_fingerprint([config_of(self.teacher), self.options])
+        head = str(self.task.kind), self.task.label_names
+        made_of = content_fingerprint([config_of(self.teacher), *head, self.options])
         if _read_mark(folder / MARK) != made_of:
             for path in (*folder.glob("*.tflite"), table_path):
                 path.unlink(missing_ok=True)

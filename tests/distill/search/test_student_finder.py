@@ -90,17 +90,17 @@ def find(teacher, task, data, folder):
     assert load_runner(path).kind == read_kind(teacher)
 
 
-def save_teacher(config, tokenizer, folder, settings=None):
+def save_teacher(config, tokenizer, folder, settings=None, labels=("a", "b")):
     """Save a classifier of random weights in folder / "teacher"."""
     config = config(**sizes(vocabulary_size=tokenizer.vocabulary_size))
-    model = build_model(config, "classifier", 2)
-    save_model(model, folder / "teacher", ["a", "b"], tokenizer, settings)
+    model = build_model(config, "classifier", len(labels))
+    save_model(model, folder / "teacher", [*labels], tokenizer, settings)
 
 
-def finder_of(folder, text="fine", space=None, **options):
+def finder_of(folder, text="fine", space=None, labels=("a", "b"), **options):
     """Return a `StudentFinder` of the teacher of `save_teacher`."""
-    examples = Examples([text, "dull"], None, [0, 1], ["a", "b"])
-    data, task = Splits(examples, examples, 16), Classification(["a", "b"])
+    examples = Examples([text, "dull"], None, [0, 1], [*labels])
+    data, task = Splits(examples, examples, 16), Classification([*labels])
     settings = space or SearchSpace(), Budget(latency_ms=1), Export(max_length=16, **options)
     return StudentFinder(
         str(folder / "teacher"),
@@ -168,13 +168,17 @@ def test_parts_of_other_data_or_options_are_made_anew(tokenizer, tmp_path, monke
     measure("fine", quantization="float32")
     measure("superb", fixed_lengths=(8,))
     assert len(ordered) == 2 and len(written) == 4
+    save_teacher(BertConfig, tokenizer, tmp_path, labels="abc")
+    measure("superb", fixed_lengths=(8,), labels="abc")
+    assert len(ordered) == 3 and len(written) == 5
+    save_teacher(BertConfig, tokenizer, tmp_path)
     monkeypatch.setattr(student_finder, "save_model", lambda *_: 1 / 0)  # as if killed
     with pytest.raises(ZeroDivisionError):
         measure("dull")
     monkeypatch.undo()
     monkeypatch.setattr(student_finder, "order_by_importance", order)
     finder_of(tmp_path, "superb").order()
-    assert len(ordered) == 4
+    assert len(ordered) == 5
     caches = {finder_of(tmp_path, text)._teacher().cache_dir for text in ("fine", "superb")}
     assert len(caches) == 2
 
