@@ -64,7 +64,12 @@ def main():
     )
     folder = pathlib.Path(FLAGS.output_dir)
     config = training_flags.start_training()
-    finder = student_space_flags.start_finder(start_run, dataclass_flags.read(search.Budget))
+    finder = student_space_flags.start_finder(start_run)
+    if FLAGS.accumulation_steps > 1 and not finder.task.labelled:
+        raise InputError(
+            f"accumulation_steps={FLAGS.accumulation_steps} compares the texts of a part of a "
+            "batch only, but an embedder learns from all of it; leave it out."
+        )
     fewest = finder.space.num_layers[0]
     if FLAGS.freeze_layers > fewest:
         raise InputError(

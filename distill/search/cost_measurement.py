@@ -1,6 +1,5 @@
 """Measurement of the table of costs: files of a teacher's parts, timed here or on a phone."""
 
-import dataclasses
 import itertools
 import math
 import pathlib
@@ -10,16 +9,13 @@ import re
 from distill.export import export_tflite
 from distill.export.conversion import quiet
 from distill.reports import benchmark_file
-from distill.search.cost_table import CostTable, Measured, Setting, read_table
+from distill.search.cost_table import CostTable, Measured, read_table
 from distill.search.sub_student import SubStudent
 from distill.search.supernet import extract
-from tfnlp.models import config_of
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
 from tfnlp.utils.progress import progress_bar
 
-TABLE = "costs.tsv"
-SIZES = [field.name for field in dataclasses.fields(Measured)][:4]
 # What LiteRT's benchmark_model says of a run, in microseconds, and of its file.
 MICROSECONDS = re.compile(r"Inference \(avg\): ([\d.e+]+)")
 MEGABYTES = re.compile(r"file size \(MB\): ([\d.e+]+)")
@@ -42,76 +38,78 @@ def grid(space):
     return [*dict.fromkeys(students)]
 
 
-def file_name(student):
-    """Return the name of the file of a student to measure, without its ending."""
-    return "layers{}_heads{}_units{}_tokens{}".format(*student.sizes)
+def file_paths(space, folder, fixed_lengths):
+    """Return {student of `grid`: path of its file in a folder}.
+
+    The name has the `fixed_lengths` of the file, which its size does not show: times on a phone
+    are known by it.
+    """
+    lengths = "".join(f"_at{length}" for length in fixed_lengths)
+    name = "layers{}_heads{}_units{}_tokens{}{}.tflite"
+    return {student: folder / name.format(*student.sizes, lengths) for student in grid(space)}
 
 
-def write_files(students, models, folder, labels, options):
-    """Write the files of students that are not in a folder yet.
+def write_files(paths, models, labels, options):
+    """Write the files that are not there yet.
 
     Args:
-        students: of `grid`.
+        paths: of `file_paths`.
         models: {vocabulary size: (supernet's model, tokenizer)}.
-        folder: for NAME.tflite, by `file_name`.
         labels, options: as in `export_tflite`.
     """
-    folder = pathlib.Path(folder)
-    for student in progress_bar(students, desc="files to time", unit="file"):
-        path = folder / f"{file_name(student)}.tflite"
+    for student, path in progress_bar([*paths.items()], desc="files to time", unit="file"):
         if not path.exists():
             model, tokenizer = models[student.vocabulary_size]
             with quiet():  # the same notices for each file
                 export_tflite(extract(model, student), path, tokenizer, labels, options)
 
 
-def measure(students, folder, setting, rounds=3):
-    """Return the `CostTable` of the files of `write_files` on this machine, and keep it there.
+def measure(paths, table_path, setting, rounds=3):
+    """Return the `CostTable` of the files of `write_files` on this machine, and write it.
 
     Args:
-        students, folder: as there.
+        paths: as there.
+        table_path: of the table.
         setting: a `Setting`.
         rounds: in which all files are timed in turn; the lowest median of each counts, since other
             load on the machine only adds to it.
 
     A table of another setting, such as a phone's, is replaced.
     """
-    folder = pathlib.Path(folder)
     table = CostTable(setting)
-    if (folder / TABLE).exists():
-        stored = read_table(folder / TABLE)
+    if table_path.exists():
+        stored = read_table(table_path)
         table = stored if stored.setting == setting else table
-    known = {dataclasses.astuple(row)[:4] for row in table.rows}
-    missing = [x for x in students if x.sizes not in known]
+    known = {row.sizes for row in table.rows}
+    missing = [x for x in paths if x.sizes not in known]
     times = {student: [] for student in missing}
     for student in progress_bar(missing * rounds, desc="times", unit="file"):
-        path = folder / f"{file_name(student)}.tflite"
-        figures = benchmark_file(path, (setting.tokens,), (1,))
+        figures = benchmark_file(paths[student], (setting.tokens,), (1,))
         times[student] += figures["latency_ms"]["1"].values()
         if len(times[student]) == rounds:
             table.rows.append(Measured(*student.sizes, min(times[student]), figures["size_mb"]))
-            table.write(folder / TABLE)
+            table.write(table_path)
     return table
 
 
-def read_results(students, folder, results, setting):
-    """Return the `CostTable` of the files of `write_files` on another device, and keep it there.
+def read_results(paths, table_path, results, setting, tokens):
+    """Return the `CostTable` of the files of `write_files` on another device, and write it.
 
     Args:
-        students, folder, setting: as in `measure`.
+        paths, table_path, setting: as in `measure`.
         results: folder of NAME.json of `benchmark_tflite`, or NAME.txt of LiteRT's
             benchmark_model, for each NAME.tflite.
+        tokens: of the text whose time is read from a NAME.json.
 
     Raises:
         InputError: if a result is missing, has no time, or is of a file of another size.
     """
-    folder, table = pathlib.Path(folder), CostTable(setting)
-    for student in students:
-        name = file_name(student)
-        size_mb = (folder / f"{name}.tflite").stat().st_size / 1e6
-        ms = _read_ms(pathlib.Path(results) / name, setting.tokens, size_mb)
+    table = CostTable(setting)
+    for student, path in paths.items():
+        size_mb = path.stat().st_size / 1e6
+        ms = _read_ms(pathlib.Path(results) / path.stem, tokens, size_mb)
         table.rows.append(Measured(*student.sizes, ms, size_mb))
-    table.write(folder / TABLE)
+    table.write(table_path)
     return table
 
 
@@ -140,25 +138,6 @@ def _read_ms(path, tokens, size_mb):
             f"has {size_mb:.3f} MB, of other flags; run it on the device again."
         )
     return ms
-
-
-def setting_of(model, quantization, tokens, device=None):
-    """Return the `Setting` of files of a model's parts.
-
-    Args:
-        model: a supernet's.
-        quantization, tokens: of the files and of the text.
-        device: that they run on; this machine where None.
-    """
-    config = config_of(model)
-    return Setting(
-        device=device or this_device(),
-        model_type=config.model_type,
-        hidden_dim=config.hidden_dim,
-        head_dim=config.key_dim,
-        quantization=quantization,
-        tokens=tokens,
-    )
 
 
 def this_device():
@@ -194,10 +173,10 @@ def check_covers(table, space, path):
         space: a complete `SearchSpace`.
         path: of the table.
     """
-    for row_name, name in zip(SIZES, vars(space), strict=True):
-        measured = {getattr(row, row_name) for row in table.rows}
-        if len(measured) == 1 and not measured >= {*getattr(space, name)}:
+    columns = zip(*(row.sizes for row in table.rows), strict=True)
+    for numbers, (name, wanted) in zip(columns, vars(space).items(), strict=True):
+        if len({*numbers}) == 1 and not {*numbers} >= {*wanted}:
             raise InputError(
-                f"All files of {path} have {name}={measured.pop()}, by which others cannot be "
+                f"All files of {path} have {name}={numbers[0]}, by which others cannot be "
                 "predicted; measure a table by the flags of this search, `size_mb` too."
             )

@@ -31,7 +31,7 @@ class Setting:
         model_type: family of the models.
         hidden_dim, head_dim: their width, and that of a head.
         quantization: of the files.
-        tokens: of the text, on one thread.
+        tokens: that run on one thread, those of the text and the padding to a fixed length.
     """
 
     device: str
@@ -53,6 +53,11 @@ class Measured:
     latency_ms: float
     size_mb: float
 
+    @property
+    def sizes(self):
+        """Numbers of layers, heads, units and tokens, as of a `SubStudent`."""
+        return self.num_layers, self.num_heads, self.intermediate_dim, self.vocabulary_size
+
 
 @dataclasses.dataclass
 class CostTable:
@@ -71,7 +76,7 @@ class CostTable:
 
     def predict(self, student):
         """Return the `Costs` of a `SubStudent`."""
-        return _predict(self.rows, np.array([student.sizes], "float64"))
+        return _predict(self.rows, student)
 
     def errors(self):
         """Return the error of each row's time as the others predict it, a share of it, (rows,).
@@ -81,8 +86,7 @@ class CostTable:
         shares = []
         for number, row in enumerate(self.rows):
             others = self.rows[:number] + self.rows[number + 1 :]
-            predicted = _predict(others, _sizes([row]))
-            shares.append(predicted.latency_ms / row.latency_ms - 1)
+            shares.append(_predict(others, row).latency_ms / row.latency_ms - 1)
         return np.abs(shares)
 
     def describe(self):
@@ -126,13 +130,16 @@ def read_table(path):
             rows.append(_parsed(Measured, line))
         except (TypeError, ValueError) as e:
             raise InputError(f"{path}, line {number}, has a value that is no number: {e}.") from e
-    if len(settings) != 1:
-        (first, _), (other, number), *_ = [*settings.items(), (None, 2), (None, 2)]
+    if not rows:
+        raise InputError(f"{path} has no rows; make it anew by recipes.measure_students.")
+    (setting, _), *others = settings.items()
+    if others:
+        other, number = others[0]
         raise InputError(
             f"{path} must have rows of one device and one kind of files, but line {number} is of "
-            f"{other}, and those before it of {first}; give a table for each."
+            f"{other}, and those before it of {setting}; give a table for each."
         )
-    return CostTable(*settings, rows)
+    return CostTable(setting, rows)
 
 
 def _parsed(kind, line):
@@ -144,11 +151,11 @@ NAMES = [x.name for kind in (Setting, Measured) for x in dataclasses.fields(kind
 
 
 def _sizes(rows):
-    return np.array([dataclasses.astuple(row)[:4] for row in rows], "float64")
+    return np.array([row.sizes for row in rows], "float64")
 
 
-def _predict(rows, sizes):
-    """Return the `Costs` of sizes (1, 4) by the rows that were measured."""
+def _predict(rows, student):
+    """Return the `Costs` of a `SubStudent`, or of another row, by the rows that were measured."""
     costs = {}
     for name, features in (("latency_ms", _time_features), ("size_mb", _size_features)):
         measured = np.array([getattr(row, name) for row in rows])
@@ -156,7 +163,7 @@ def _predict(rows, sizes):
         scale = x.max(axis=0)
         # Each row counts by its relative error.
         weights, _ = scipy.optimize.nnls(x / scale / measured[:, None], np.ones(len(rows)))
-        costs[name] = float((features(sizes) / scale @ weights)[0])
+        costs[name] = float((features(_sizes([student])) / scale @ weights)[0])
     return Costs(**costs)
 
 

@@ -3,6 +3,8 @@
 import dataclasses
 import pathlib
 
+import keras
+
 from distill.compression import choose_tokens, keep_rows, task_texts
 from distill.compression.compression_settings import QUANTIZATIONS
 from distill.export import Export, export_tflite
@@ -10,7 +12,7 @@ from distill.learning.distillation import Distillation
 from distill.learning.teacher import Teacher, load_teacher
 from distill.reports import benchmark_file
 from distill.search import cost_measurement
-from distill.search.cost_table import Costs, read_table
+from distill.search.cost_table import Costs, Setting, read_table
 from distill.search.student_search import Budget, Candidates, search
 from distill.search.sub_student import SearchSpace
 from distill.search.supernet import (
@@ -35,8 +37,7 @@ from tfnlp.utils.files import write_text
 # Shares of `size_mb` that the table of tokens may take, where no numbers of tokens are given.
 TABLE_SHARES = (0.35, 0.5, 0.65)
 MARK = "made_of.txt"  # in a folder: the fingerprint of what its files are made of
-SUPERNET, COSTS, TRIED = "supernet", "costs", "tried_{}.jsonl"
-STARTS, STUDENTS = "starts", "students"
+COSTS = "costs"
 
 
 @dataclasses.dataclass
@@ -97,16 +98,20 @@ class StudentFinder:
         data = self.data.train, self.data.max_length
         self.made_of = content_fingerprint([model_fingerprint(self.teacher), *data])
 
-    def ordered(self):
-        """Return the teacher with its heads and units in the order of their importance."""
+    def order(self):
+        """Write the teacher, its heads and units in the order of importance; return the folder."""
         folder, data = self.folder / "ordered", (self.data.train, self.data.max_length)
         mark = folder / MARK
         if _read_mark(mark) != self.made_of:
             model = order_by_importance(self.teacher, self.task, self.tokenizer, *data)
             mark.unlink(missing_ok=True)
-            save_model(model, folder, self.task.label_names, self.tokenizer, self.task.settings)
+            settings = read_task_settings(self.teacher_dir)
+            save_model(model, folder, self.task.label_names, self.tokenizer, settings)
             write_text(mark, self.made_of)  # last, so that a killed one is made anew
-        return load_model(folder, self.task.kind.head, self.task.num_classes)
+        return folder
+
+    def _load(self, folder, dtype=None):
+        return load_model(folder, self.task.kind.head, self.task.num_classes, dtype=dtype)
 
     def _choose_tokens(self, texts, count):
         """Return the ids of at most `count` tokens, the most frequent, and their tokenizer."""
@@ -131,23 +136,32 @@ class StudentFinder:
             results: as in `read_results`; None to time the files here.
         """
         folder = self.folder / COSTS
-        made_of = content_fingerprint([config_of(self.teacher), self.options])
+        table_path = folder / "costs.tsv"
+        head = str(self.task.kind), self.task.label_names
+        made_of = content_fingerprint([config_of(self.teacher), *head, self.options])
         if _read_mark(folder / MARK) != made_of:
-            for path in (*folder.glob("*.tflite"), folder / cost_measurement.TABLE):
+            for path in (*folder.glob("*.tflite"), table_path):
                 path.unlink(missing_ok=True)
             write_text(folder / MARK, made_of)
-        students, setting = cost_measurement.grid(self.space), self.setting(device)
+        paths = cost_measurement.file_paths(self.space, folder, self.options.fixed_lengths)
+        setting = self.setting(device)
         with dtype_policy("float32"):  # which files are made of, whatever the training's
-            files = self.with_tokens(self.ordered()), folder, self.task.label_names, self.options
-            cost_measurement.write_files(students, *files)
+            models, labels = self.with_tokens(self._load(self.order())), self.task.label_names
+            cost_measurement.write_files(paths, models, labels, self.options)
         if results is not None:
-            return cost_measurement.read_results(students, folder, results, setting)
-        return cost_measurement.measure(students, folder, setting)
+            return cost_measurement.read_results(paths, table_path, results, setting, self.tokens)
+        return cost_measurement.measure(paths, table_path, setting)
 
     def setting(self, device=None):
-        """Return the `Setting` of the table of costs."""
-        return cost_measurement.setting_of(
-            self.teacher, self.options.quantization, self.tokens, device
+        """Return the `Setting` of the table of costs; of this machine where `device` is None."""
+        config, fixed = config_of(self.teacher), self.options.fixed_lengths
+        return Setting(
+            device=device or cost_measurement.this_device(),
+            model_type=config.model_type,
+            hidden_dim=config.hidden_dim,
+            head_dim=config.key_dim,
+            quantization=self.options.quantization,
+            tokens=min((x for x in fixed if x >= self.tokens), default=self.tokens),
         )
 
     def read_costs(self, path):
@@ -173,7 +187,7 @@ class StudentFinder:
         """Return the `RunFolder` of the supernet; raise an InputError if it holds another run."""
         decisive = dataclasses.asdict(self.space)
         del decisive["keep_tokens"]  # which the supernet has all of
-        return self.start_run(SUPERNET, decisive | {"epochs": config.epochs})
+        return self.start_run("supernet", decisive | {"epochs": config.epochs})
 
     def train_supernet(self, config):
         """Distil the supernet; return the model of its best epoch.
@@ -181,7 +195,9 @@ class StudentFinder:
         Args:
             config: a `TrainingConfig`.
         """
-        supernet, run = Supernet(self.ordered()), self.supernet_run(config)
+        ordered = self.order()
+        keras.utils.set_random_seed(config.seed)  # whatever was drawn before
+        supernet, run = Supernet(self._load(ordered)), self.supernet_run(config)
         SupernetDistillation(
             self.task,
             supernet.model,
@@ -193,7 +209,7 @@ class StudentFinder:
             supernet=supernet,
             space=self.space,
         ).run_all()
-        return load_model(run.best, self.task.kind.head, self.task.num_classes)
+        return self._load(run.best)
 
     def search(self, model, table, count, seed=0):
         """Return the `Tried` students within the budget, the best first.
@@ -205,7 +221,7 @@ class StudentFinder:
             seed: of the search.
         """
         scored_by = model_fingerprint(model), self.data.dev, self.task.monitor
-        tried = self.folder / TRIED.format(content_fingerprint(scored_by)[:8])
+        tried = self.folder / f"tried_{content_fingerprint(scored_by)[:8]}.jsonl"
         scorers = {}
         for tokens, (pruned, tokenizer) in self.with_tokens(model).items():
             dev = self.data.dev, self.data.max_length
@@ -228,24 +244,23 @@ class StudentFinder:
         """
         decisive = dataclasses.asdict(student) | {"epochs": config.epochs}
         name = f"{folder_name(student)}_{model_fingerprint(model)[:8]}"
-        run = self.start_run(f"{STUDENTS}/{name}", decisive)
+        run = self.start_run(f"students/{name}", decisive)
         tokens, teacher = student.vocabulary_size, self._teacher()
         kept, tokenizer = self.vocabularies[tokens]
         if self.task.kind.by_token and kept is not None:
             pruned = self._prune(self.teacher, tokens)
             teacher = Teacher([pruned], tokenizer, self.task, unpruned=teacher)
+        keras.utils.set_random_seed(config.seed)
         start = extract(self._prune(model, tokens), student)
         parts = {"data": self.data, "config": config, "run": run, "teacher": teacher}
         distillation = Distillation(self.task, start, tokenizer, **parts)
-        distillation.save(self.folder / STARTS / name)
+        distillation.save(self.folder / "starts" / name)
         return run.path, tokenizer, distillation.run_all()
 
     def export(self, folder, tokenizer):
         """Write a finished student's `model.tflite`; return its path and measured `Costs`."""
-        folder = pathlib.Path(folder)
         path = folder / "model.tflite"
-        head, classes = self.task.kind.head, self.task.num_classes
-        model = load_model(folder / "best", head, classes, dtype="float32")
+        model = self._load(folder / "best", "float32")
         settings = read_task_settings(folder / "best")
         export_tflite(
             model, path, tokenizer, self.task.label_names, self.options, task_settings=settings

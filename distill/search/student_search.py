@@ -15,8 +15,8 @@ from tfnlp.utils.files import json_text, write_text
 from tfnlp.utils.progress import progress_bar
 from tfnlp.utils.settings import setting
 
-# Draws of random students, among which the first generation is looked for.
-DRAWS = 20_000
+# Students of the first generation, and the random draws among which they are looked for.
+GENERATION, DRAWS = 24, 20_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,8 +89,8 @@ class Candidates:
                 "numbers to try."
             )
 
-    def first_generation(self, seed=0, size=24):
-        """Return vectors of random students within the budget, as many as there are up to `size`.
+    def first_generation(self, seed):
+        """Return vectors of random students within the budget, `GENERATION` or all there are.
 
         One at least must be, see `check`.
         """
@@ -101,7 +101,7 @@ class Candidates:
             student = self.space.student(vector)
             if student not in within and self.excess(student) <= 1:
                 within[student] = vector
-            if len(within) == size:
+            if len(within) == GENERATION:
                 break
         vectors = [*within.values()] or [low]  # which is the smallest
         return np.array([vectors[i % len(vectors)] for i in range(max(5, len(vectors)))])
@@ -163,7 +163,8 @@ def search(candidates, score, path, count, seed=0):
                 integrality=True,
                 init=generation,
                 maxiter=count,
-                tol=-1,  # a generation that scores alike is no end
+                tol=0,
+                atol=-1,  # a generation that scores alike is no end
                 polish=False,
                 rng=seed,
             )
@@ -172,7 +173,6 @@ def search(candidates, score, path, count, seed=0):
 
 def read_tried(path):
     """Return the `Tried` of a file, a list; none where there is no file."""
-    path = pathlib.Path(path)
     lines = path.read_text("utf-8").split("\n")[:-1] if path.exists() else ()
     rows = map(json.loads, lines)  # without a last one that a kill cut short
     return [Tried(_student(row.pop("student")), **row) for row in rows]

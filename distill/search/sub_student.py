@@ -53,7 +53,9 @@ class SearchSpace:
         (), "Numbers of feed-forward units to try, likewise."
     )
     keep_tokens: tuple[int, ...] = setting(
-        (), "Numbers of tokens to try, the most frequent in `train`; 3 by `size_mb` if not given."
+        (),
+        "Numbers of tokens to try, the most frequent in `train`; 3 by `size_mb`, or all without "
+        "it, if not given.",
     )
 
     def complete(self, config, keep_tokens):

@@ -35,12 +35,11 @@ def define_flags(required=("train", "dev")):
         dataclass_flags.define(export.Export, *names, fixed_lengths=None)
 
 
-def start_finder(start_run=None, budget=None):
+def start_finder(start_run=None):
     """Read the data and load the teacher; return the `StudentFinder` of the flags.
 
     Args:
         start_run: as `StudentFinder` takes it; None where nothing is trained.
-        budget: a `Budget`; of --size_mb alone where None.
     """
     options = dataclass_flags.read(export.Export, max_length=FLAGS.max_length)
     lengths = {"max_length": FLAGS.max_length}
@@ -66,6 +65,11 @@ def start_finder(start_run=None, budget=None):
         reader = pipelines.prediction_task(kind, checkpoints.read_labels(folder), settings)
         splits = data_flags.read_splits(lambda path: reader.read_labelled(path, columns))
         task = reader.task()
+        if settings.get("pairs") and not splits["train"].pairs:
+            raise InputError(
+                f"teacher_dir={folder} reads pairs of texts; name the column of the second ones "
+                "by `pair_column`."
+            )
     entry_point.load_tensorflow()
     return search.StudentFinder(
         teacher_dir=folder,
@@ -74,7 +78,7 @@ def start_finder(start_run=None, budget=None):
         folder=pathlib.Path(FLAGS.output_dir),
         start_run=start_run,
         space=dataclass_flags.read(search.SearchSpace),
-        budget=budget or search.Budget(size_mb=FLAGS.size_mb),
+        budget=dataclass_flags.read(search.Budget),
         options=options,
         tokens=FLAGS.tokens,
     )

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from distill.runtime import load_runner
-from tfnlp.checkpoints import read_config
+from tests.models.small import sizes
+from tfnlp.checkpoints import read_config, save_model
+from tfnlp.models import BertConfig, build_model
 
 SPACE = ["--intermediate_dim=32,64,128", "--keep_tokens=150,300", "--max_length=32", "--tokens=16"]
 SMALL_BATCHES = "--batch_size=16"  # so that TensorFlow does not warn of retracing
@@ -88,7 +90,7 @@ def test_times_of_a_phone_decide(order, run, refused, flags, tmp_path):
     files, logs = sorted((tmp_path / "costs").glob("*.tflite")), tmp_path / "logs"
     logs.mkdir()
     for file in files:
-        layers, _, units, _ = map(int, re.findall(r"\d+", file.stem))
+        layers, _, units, *_ = map(int, re.findall(r"\d+", file.stem))
         (logs / f"{file.stem}.txt").write_text(f"Inference (avg): {layers * units * 1000}")
     phone = f"{tmp_path}/phone"
     copied = [*flags, f"--output_dir={phone}", f"--results={logs}", "--device=A phone"]
@@ -118,7 +120,26 @@ def test_flags_without_effect_are_refused(flags, refused, tmp_path):
     steps = ("--size_mb=1", "--max_steps=9", "--supernet_epochs=1")
     assert "supernet_epochs=1 has no effect beside" in refused("find_student", *flags, *steps)
     assert "no.tsv does not" in refused("find_student", *flags, "--cost_table=no.tsv")
-    long = "--tokens=33"  # than --max_length
-    assert "tokens" in refused("measure_students", *flags, long)
+    line = refused("measure_students", *flags, "--tokens=33")
+    assert "--tokens=33" in line and "--max_length=32" in line
     short = ("--fixed_lengths=8,15", "--fixed_only")
     assert "--fixed_lengths=15" in refused("measure_students", *flags, *short)
+
+
+def test_single_texts_for_a_teacher_of_pairs_are_refused(tokenizer, refused, corpus, tmp_path):
+    config = BertConfig(**sizes(vocabulary_size=tokenizer.vocabulary_size))
+    names = ["negative", "positive"]
+    save_model(build_model(config, "classifier", 2), tmp_path, names, tokenizer, {"pairs": True})
+    flags = [f"--teacher_dir={tmp_path}", *corpus, f"--output_dir={tmp_path / 'x'}"]
+    for recipe in ("find_student", "measure_students"):
+        assert "pair_column" in refused(recipe, *flags, "--size_mb=1")
+
+
+def test_parts_of_batches_of_an_embedder_are_refused(tokenizer, refused, tmp_path):
+    config = BertConfig(**sizes(vocabulary_size=tokenizer.vocabulary_size))
+    save_model(build_model(config, "embedder"), tmp_path, None, tokenizer)
+    (tmp_path / "pairs.tsv").write_text("sentence1\tsentence2\na film\tfine\nnot\tdull\n")
+    flags = [f"--teacher_dir={tmp_path}", "--latency_ms=1", f"--output_dir={tmp_path / 'x'}"]
+    flags += [f"--{split}={tmp_path / 'pairs.tsv'}" for split in ("train", "dev")]
+    line = refused("find_student", *flags, "--batch_size=4", "--accumulation_steps=2")
+    assert "accumulation_steps=2" in line

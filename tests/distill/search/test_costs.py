@@ -10,7 +10,7 @@ from distill.search import SearchSpace, SubStudent, read_table
 from distill.search.cost_measurement import (
     check_covers,
     check_setting,
-    file_name,
+    file_paths,
     grid,
     read_results,
 )
@@ -107,19 +107,25 @@ def test_a_table_of_one_number_says_nothing_of_others(name):
 
 
 def test_times_of_a_phone_are_read_from_logs(tmp_path):
-    students, logs = grid(SearchSpace((1, 2), (6,), (384, 768), (8000,))), tmp_path / "logs"
+    space, logs = SearchSpace((1, 2), (6,), (384, 768), (8000,)), tmp_path / "logs"
+    paths = file_paths(space, tmp_path, (32,))
     logs.mkdir()
-    for number, student in enumerate(students, 1):
-        name = file_name(student)
-        (tmp_path / f"{name}.tflite").write_bytes(bytes(1000 * number))
+    for number, path in enumerate(paths.values(), 1):
+        path.write_bytes(bytes(1000 * number))
         text = f"Inference timings in us: Init: 9, Inference (avg): {number}234.5\n"
-        (logs / f"{name}.txt").write_text(text)
-    json_file = logs / f"{file_name(students[0])}.json"
+        (logs / f"{path.stem}.txt").write_text(text)
+    first = next(iter(paths.values())).stem
+    json_file = logs / f"{first}.json"
     json_file.write_text(json.dumps({"latency_ms": {"1": {"32": 0.5}}}))
-    table = read_results(students, tmp_path, logs, SETTING)
+    table = read_results(paths, tmp_path / "costs.tsv", logs, SETTING, 32)
     assert [row.latency_ms for row in table.rows[:2]] == [0.5, 2.2345]
     assert [row.size_mb for row in table.rows[:2]] == [0.001, 0.002]
     json_file.unlink()
-    (logs / f"{file_name(students[0])}.txt").unlink()
-    with pytest.raises(InputError, match=file_name(students[0])):
-        read_results(students, tmp_path, logs, SETTING)
+    (logs / f"{first}.txt").unlink()
+    with pytest.raises(InputError, match=first):
+        read_results(paths, tmp_path / "costs.tsv", logs, SETTING, 32)
+    of_64 = file_paths(space, tmp_path, (64,))
+    for path, other in zip(paths.values(), of_64.values(), strict=True):
+        path.rename(other)
+    with pytest.raises(InputError, match="at 64 tokens is missing"):
+        read_results(of_64, tmp_path / "costs.tsv", logs, SETTING, 64)

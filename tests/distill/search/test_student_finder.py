@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 
 import keras
+import numpy as np
 import pytest
 
 from distill.export.options import Export
@@ -18,9 +19,10 @@ from distill.search import (
     extract,
     student_finder,
 )
+from distill.search.cost_table import CostTable, Measured
 from tests.distill.conftest import INPUTS
 from tests.models.small import sizes
-from tfnlp.checkpoints import read_labels, read_task_settings, save_model
+from tfnlp.checkpoints import load_model, read_labels, read_task_settings, save_model
 from tfnlp.models import AlbertConfig, BertConfig, ElectraConfig, build_model
 from tfnlp.pipelines import read_kind
 from tfnlp.pipelines.prediction_tasks import prediction_task
@@ -88,18 +90,26 @@ def find(teacher, task, data, folder):
     assert load_runner(path).kind == read_kind(teacher)
 
 
-def save_teacher(config, tokenizer, folder):
+def save_teacher(config, tokenizer, folder, settings=None, labels=("a", "b")):
     """Save a classifier of random weights in folder / "teacher"."""
     config = config(**sizes(vocabulary_size=tokenizer.vocabulary_size))
-    save_model(build_model(config, "classifier", 2), folder / "teacher", ["a", "b"], tokenizer)
+    model = build_model(config, "classifier", len(labels))
+    save_model(model, folder / "teacher", [*labels], tokenizer, settings)
 
 
-def finder_of(folder, text="fine", space=None, **options):
+def finder_of(folder, text="fine", space=None, labels=("a", "b"), **options):
     """Return a `StudentFinder` of the teacher of `save_teacher`."""
-    examples = Examples([text, "dull"], None, [0, 1], ["a", "b"])
-    data, task = Splits(examples, examples, 16), Classification(["a", "b"])
+    examples = Examples([text, "dull"], None, [0, 1], [*labels])
+    data, task = Splits(examples, examples, 16), Classification([*labels])
     settings = space or SearchSpace(), Budget(latency_ms=1), Export(max_length=16, **options)
-    return StudentFinder(str(folder / "teacher"), task, data, folder, None, *settings)
+    return StudentFinder(
+        str(folder / "teacher"),
+        task,
+        data,
+        folder,
+        lambda name, decisive: RunFolder(folder / name, decisive),
+        *settings,
+    )
 
 
 def test_a_teacher_whose_layers_are_one_is_refused_at_once(tokenizer, tmp_path):
@@ -140,8 +150,8 @@ def test_parts_of_other_data_or_options_are_made_anew(tokenizer, tmp_path, monke
         ordered.append(data)
         return teacher
 
-    def write(students, models, folder, labels, options):
-        (folder / "x.tflite").touch(exist_ok=False)
+    def write(paths, models, labels, options):
+        (tmp_path / "costs" / "x.tflite").touch(exist_ok=False)
         written.append(options)
 
     monkeypatch.setattr(student_finder, "order_by_importance", order)
@@ -158,13 +168,17 @@ def test_parts_of_other_data_or_options_are_made_anew(tokenizer, tmp_path, monke
     measure("fine", quantization="float32")
     measure("superb", fixed_lengths=(8,))
     assert len(ordered) == 2 and len(written) == 4
+    save_teacher(BertConfig, tokenizer, tmp_path, labels="abc")
+    measure("superb", fixed_lengths=(8,), labels="abc")
+    assert len(ordered) == 3 and len(written) == 5
+    save_teacher(BertConfig, tokenizer, tmp_path)
     monkeypatch.setattr(student_finder, "save_model", lambda *_: 1 / 0)  # as if killed
     with pytest.raises(ZeroDivisionError):
         measure("dull")
     monkeypatch.undo()
     monkeypatch.setattr(student_finder, "order_by_importance", order)
-    finder_of(tmp_path, "superb").ordered()
-    assert len(ordered) == 4
+    finder_of(tmp_path, "superb").order()
+    assert len(ordered) == 5
     caches = {finder_of(tmp_path, text)._teacher().cache_dir for text in ("fine", "superb")}
     assert len(caches) == 2
 
@@ -174,9 +188,9 @@ def test_files_are_made_in_float32_whatever_the_training(tokenizer, tmp_path, mo
     keras.config.set_dtype_policy("mixed_bfloat16")
     made = []
 
-    def write(students, models, *_):
+    def write(paths, models, *_):
         ((model, _),) = models.values()
-        made.append(extract(model, students[0]))
+        made.append(extract(model, next(iter(paths))))
 
     monkeypatch.setattr(student_finder, "order_by_importance", lambda teacher, *_: teacher)
     monkeypatch.setattr(cost_measurement, "write_files", write)
@@ -184,4 +198,57 @@ def test_files_are_made_in_float32_whatever_the_training(tokenizer, tmp_path, mo
     finder = finder_of(tmp_path)
     finder.measure()
     assert {layer.compute_dtype for layer in made[0].layers} == {"float32"}
-    assert finder.ordered().get_layer("encoder_0").compute_dtype == "bfloat16"
+    trained = load_model(finder.order(), "classifier", 2)
+    assert trained.get_layer("encoder_0").compute_dtype == "bfloat16"
+
+
+def test_a_table_of_other_fixed_lengths_is_refused(tokenizer, tmp_path):
+    save_teacher(BertConfig, tokenizer, tmp_path)
+    of_any_length, fixed = (finder_of(tmp_path, fixed_lengths=x) for x in ((), (8, 12, 16)))
+    of_any_length.tokens = fixed.tokens = 10
+    assert [x.setting().tokens for x in (of_any_length, fixed)] == [10, 12]
+    CostTable(fixed.setting("Phone"), [Measured(1, 1, 8, 9, 1.0, 1.0)]).write(tmp_path / "x.tsv")
+    with pytest.raises(InputError, match="tokens 12, not 10"):
+        of_any_length.read_costs(tmp_path / "x.tsv")
+
+
+def test_the_ordered_teacher_answers_as_before(tokenizer, tmp_path, monkeypatch):
+    settings = {"threshold": 0.7, "none_label": "none", "max_length": 20}
+    save_teacher(BertConfig, tokenizer, tmp_path, settings)
+    monkeypatch.setattr(student_finder, "order_by_importance", lambda teacher, *_: teacher)
+    assert read_task_settings(finder_of(tmp_path).order()) == settings
+
+
+def test_trainings_draw_the_same_numbers_whatever_was_done_before(
+    tokenizer, tmp_path, monkeypatch
+):
+    save_teacher(BertConfig, tokenizer, tmp_path)
+    started = []
+
+    class Untrained:
+        def __init__(self, task, model, tokenizer, run, **_):
+            self.model, self.tokenizer, self.run = model, tokenizer, run
+
+        def save(self, folder):
+            save_model(self.model, folder, ["a", "b"], self.tokenizer)
+
+        def run_all(self):
+            started.append([np.asarray(x) for x in self.model.variables])
+            self.run.start()
+            self.save(self.run.best)
+
+    def order(teacher, *_):
+        keras.layers.Dropout(0.1)  # draws a seed, as every model does
+        return teacher
+
+    monkeypatch.setattr(student_finder, "Distillation", Untrained)
+    monkeypatch.setattr(student_finder, "SupernetDistillation", Untrained)
+    monkeypatch.setattr(student_finder, "order_by_importance", order)
+    config = TrainingConfig()
+    for _ in range(2):  # the second finds the ordered teacher
+        finder = finder_of(tmp_path)
+        model = finder.train_supernet(config)
+        finder.finish(model, finder.space.smallest(2), config)
+    for first, second in zip(started[:2], started[2:], strict=True):
+        for values in zip(first, second, strict=True):
+            np.testing.assert_array_equal(*values)

@@ -49,9 +49,10 @@ def test_the_best_within_the_budget_is_found(tmp_path, budget):
     assert all(x.score == score(x.student) for x in tried)
 
 
-def test_a_search_goes_on_where_students_score_alike(tmp_path):
+@pytest.mark.parametrize("alike", [0.0, 0.5])
+def test_a_search_goes_on_where_students_score_alike(tmp_path, alike):
     candidates = Candidates(SPACE, 4, Budget(0.9), predict)
-    assert len(search(candidates, lambda student: 0.5, tmp_path / "tried.jsonl", 40)) == 40
+    assert len(search(candidates, lambda student: alike, tmp_path / "tried.jsonl", 40)) == 40
 
 
 def test_a_stopped_search_goes_on(tmp_path):
@@ -114,12 +115,17 @@ def test_defaults_are_of_the_teacher():
 
 
 @pytest.mark.parametrize(
-    "space",
-    [SearchSpace(num_layers=(9,)), SearchSpace((4,), (8,), (64,), (100,)), SearchSpace((0,))],
+    ("space", "words"),
+    [
+        (SearchSpace((9,)), "num_layers=9 must lie from 1 to the teacher's 4"),
+        (SearchSpace((0, 2)), "num_layers=0,2 must"),
+        (SearchSpace(keep_tokens=(50, 101)), "keep_tokens=50,101 must lie .* 100"),
+        (SearchSpace((4,), (8,), (64,), (100,)), "nothing to search"),
+    ],
 )
-def test_spaces_that_hold_no_choice_are_refused(space):
+def test_spaces_beyond_the_teacher_and_of_no_choice_are_refused(space, words):
     config = BertConfig(num_layers=4, num_heads=8, intermediate_dim=64, vocabulary_size=100)
-    with pytest.raises(InputError, match="num_layers"):
+    with pytest.raises(InputError, match=words):
         space.complete(config, [100])
 
 
