@@ -38,6 +38,7 @@ def main():
     task, splits = task_flags.read_classification(labels)
     if labels is None:
         task_flags.warn_of_unnamed(task.label_names)
+    learning.check_teacher_reads(teacher_dir, splits["train"])
     distillation_run.distill(task, splits)
 
 

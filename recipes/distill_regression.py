@@ -11,6 +11,7 @@ attention or others of the teacher's outputs. OUTPUT_DIR/best is a Hugging Face 
 
 from absl import flags
 
+from distill import learning
 from recipes.flags import data_flags, distillation_flags, task_flags
 from recipes.shell import distillation_run, entry_point
 from tfnlp import tasks
@@ -24,8 +25,8 @@ data_flags.define_split_flags()
 def main():
     distillation_flags.check_flags()
     splits = task_flags.read_scored()
-    task = tasks.Regression()
-    distillation_run.distill(task, splits)
+    learning.check_teacher_reads(distillation_flags.teacher_dirs()[0], splits["train"])
+    distillation_run.distill(tasks.Regression(), splits)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ from .teacher import Teacher as Teacher
 from .teacher import load_general_teacher as load_general_teacher
 from .teacher import load_shared_tokenizer as load_shared_tokenizer
 from .teacher import load_teacher as load_teacher
+from .teacher_folder import check_teacher_reads as check_teacher_reads
 from .teacher_folder import read_teacher_labels as read_teacher_labels
 from .terms import Term as Term
 from .text_continuation import TextContinuer as TextContinuer

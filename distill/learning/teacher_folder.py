@@ -1,6 +1,6 @@
 """Labels, tokenizers and heads of teachers' folders, without TensorFlow."""
 
-from tfnlp.checkpoints import read_head, read_labels
+from tfnlp.checkpoints import read_head, read_labels, read_task_settings
 from tfnlp.tasks.kinds import SCORER, kind_of_head, named_head
 from tfnlp.utils.errors import InputError
 
@@ -26,4 +26,13 @@ def check_stored_head(folder, head):
         raise InputError(
             f"{folder} holds {named_head(stored)}, but the task needs the head {head!r}; give the "
             "folder of a teacher that was fine-tuned for the task."
+        )
+
+
+def check_teacher_reads(folder, examples):
+    """Raise an InputError if a teacher's folder reads pairs of texts, and examples have none."""
+    if read_task_settings(folder).get("pairs") and not examples.pairs:
+        raise InputError(
+            f"teacher_dir={folder} reads pairs of texts; name the column of the second ones by "
+            "`pair_column`."
         )

@@ -65,11 +65,7 @@ def start_finder(start_run=None):
         reader = pipelines.prediction_task(kind, checkpoints.read_labels(folder), settings)
         splits = data_flags.read_splits(lambda path: reader.read_labelled(path, columns))
         task = reader.task()
-        if settings.get("pairs") and not splits["train"].pairs:
-            raise InputError(
-                f"teacher_dir={folder} reads pairs of texts; name the column of the second ones "
-                "by `pair_column`."
-            )
+        learning.check_teacher_reads(folder, splits["train"])
     entry_point.load_tensorflow()
     return search.StudentFinder(
         teacher_dir=folder,

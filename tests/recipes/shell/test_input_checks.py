@@ -162,3 +162,23 @@ def test_a_folder_for_another_task_is_told_before_tensorflow_is_imported(tmp_pat
     assert "head 'chooser', but the task needs the head 'classifier'" in said
     (said,) = refusals("translate", [[f"--model_dir={tmp_path}", "--text=a"]])
     assert f"--model_dir={tmp_path} holds no translator" in said
+
+
+def test_single_texts_for_a_teacher_of_pairs_are_told_before_tensorflow_is_imported(tmp_path):
+    config = {"model_type": "bert", "architectures": ["BertForSequenceClassification"]}
+    (tmp_path / "both.tsv").write_text(
+        "sentence\tsentence1\tlabel\tscore\na\tc\t0\t1\nb\td\t1\t2\n"
+    )
+    words = [f"--{name}={tmp_path}/both.tsv" for name in ("train", "dev")]
+    words += [f"--teacher_dir={tmp_path}", f"--output_dir={tmp_path}/run"]
+    for recipe, labels, flags in (
+        ("distill_classifier", "01", []),
+        ("distill_regression", "0", ["--text_column=sentence", "--pair_column="]),
+    ):
+        settings = {"task_specific_params": {"classifier": {"pairs": True}}}
+        settings["id2label"] = {x: x for x in labels}
+        (tmp_path / "config.json").write_text(json.dumps(config | settings))
+        (said,) = refusals(recipe, [[*words, *flags]])
+        assert "reads pairs of texts; name the column of the second ones by --pair_column" in said
+        (said,) = refusals(recipe, [[*words, *flags, "--pair_column=sentence1"]])
+        assert said == ""
