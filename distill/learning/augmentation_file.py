@@ -7,6 +7,7 @@ import pathlib
 
 from absl import logging
 
+from tfnlp.checkpoints import unnamed_labels
 from tfnlp.text.reading.lines import read_lines
 from tfnlp.text.reading.readers import (
     OBJECTS,
@@ -167,11 +168,11 @@ def labels_in_file(labels, source, text_column="sentence", label_column="label")
     Raises:
         InputError: if the file cannot be read, or has labels that the teacher does not know.
     """
-    labels = labels or ["LABEL_0", "LABEL_1"]
+    labels = labels or unnamed_labels(2)
     names = read_examples(source, text_column, label_column=label_column).label_names
     if set(names) <= set(labels):
         return list(labels)
-    unnamed = list(labels) == [f"LABEL_{i}" for i in range(len(labels))]
+    unnamed = list(labels) == unnamed_labels(len(labels))
     if not unnamed or len(names) != len(labels):
         raise InputError(
             f"{source} has in {label_column} {', '.join(names)}, but the teacher's labels are "

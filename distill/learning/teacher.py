@@ -11,7 +11,7 @@ from distill.learning.ensemble import Ensemble, teacher_shares
 from distill.learning.teacher_folder import check_stored_head
 from distill.learning.teacher_outputs import StackedOutputs, compute_teacher_outputs
 from distill.learning.terms import check_terms, read_tensor
-from tfnlp.checkpoints import load_model, read_head, read_labels
+from tfnlp.checkpoints import load_model, read_head, read_labels, unnamed_labels
 from tfnlp.models import MASKED_LMS, check_vocabulary, num_classes, token_axes
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.text import load_tokenizer
@@ -191,7 +191,7 @@ def load_teacher(folder, task, **options):
     check_model(folder, teacher, task)
     labels = read_labels(folder)
     # Default labels of a model whose classes have no names.
-    unnamed = [f"LABEL_{i}" for i in range(task.num_classes or 0)]
+    unnamed = unnamed_labels(task.num_classes or 0)
     if task.label_names and labels not in (None, unnamed, list(task.label_names)):
         raise InputError(
             f"The labels of {folder} are {', '.join(labels)}, but the task's are "

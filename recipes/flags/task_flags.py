@@ -319,7 +319,7 @@ def read_labelled(label_names=None):
             text.check_label_names(FLAGS.labels, least=1 if FLAGS.multi_label else 2)
         except InputError as e:
             raise InputError(f"labels={flag_text(FLAGS.labels)}: {e}") from e
-    if label_names and label_names == [f"LABEL_{i}" for i in range(len(label_names))]:
+    if label_names and label_names == checkpoints.unnamed_labels(len(label_names)):
         label_names = _name_classes(label_names)
     if None not in (label_names, FLAGS.labels) and label_names != FLAGS.labels:
         raise InputError(

@@ -7,6 +7,7 @@ from .checkpoint_config import read_config as read_config
 from .checkpoint_config import read_head as read_head
 from .checkpoint_config import read_labels as read_labels
 from .checkpoint_config import read_task_settings as read_task_settings
+from .checkpoint_config import unnamed_labels as unnamed_labels
 from .checkpoint_map import map_of as map_of
 from .keras_hub_conversion import from_keras_hub as from_keras_hub
 from .keras_hub_conversion import to_keras_hub as to_keras_hub

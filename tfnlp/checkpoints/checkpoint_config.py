@@ -65,6 +65,11 @@ def read_labels(folder):
     return labels
 
 
+def unnamed_labels(count):
+    """Return the names that `transformers` gives to classes without: LABEL_0, LABEL_1, ..."""
+    return [f"LABEL_{i}" for i in range(count)]
+
+
 def read_task_settings(folder):
     """Return the input settings of a checkpoint's head, as `save_model` wrote them.
 

@@ -5,6 +5,7 @@ import pathlib
 
 import numpy as np
 
+from tfnlp.checkpoints.checkpoint_config import unnamed_labels
 from tfnlp.checkpoints.checkpoint_map import (
     MULTI_LABEL,
     encoder_head,
@@ -117,7 +118,7 @@ def check_saves(model):
 def _label_fields(model, labels):
     """Return the fields of config.json with the class names of a classifier or a tagger."""
     classes = model.output["logits"].shape[-1]
-    labels = labels or [f"LABEL_{i}" for i in range(classes)]
+    labels = labels or unnamed_labels(classes)
     if len(labels) != classes:
         raise ValueError(f"labels has {len(labels)} names, but the model {classes} classes.")
     return {

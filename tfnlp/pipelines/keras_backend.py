@@ -8,7 +8,13 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from tfnlp.checkpoints import load_model, read_head, read_labels, read_task_settings
+from tfnlp.checkpoints import (
+    load_model,
+    read_head,
+    read_labels,
+    read_task_settings,
+    unnamed_labels,
+)
 from tfnlp.functional.links import LINKS
 from tfnlp.knowledge import load_entity_tokenizer
 from tfnlp.models import check_vocabulary, num_classes, reads_choices
@@ -53,7 +59,7 @@ class KerasBackend:
         self.tokenizer = tokenizer
         self.labels = labels
         if labels is None and self.kind.labelled:
-            self.labels = [f"LABEL_{i}" for i in range(num_classes(model))]
+            self.labels = unnamed_labels(num_classes(model))
         self.settings = settings or {}
         positions = model.text_config.max_length or LONGEST
         self.max_length = self.settings.get("max_length", min(positions, LONGEST))

@@ -321,12 +321,12 @@ class LabelSetPredictions(LabelPredictions):
 
     @property
     def full_values(self):
-        shares = [0.5] * len(self.labels) if self.probabilities else [[0.5]]
-        return [["label"], *shares]
+        probabilities = [0.5] * len(self.labels) if self.probabilities else [[0.5]]
+        return [["label"], *probabilities]
 
     def cells(self, prediction):
-        labels, *shares = self.values(prediction)
-        return [self._separator.join(labels), *shares]
+        labels, *probabilities = self.values(prediction)
+        return [self._separator.join(labels), *probabilities]
 
     def score_answers(self, inputs, predicted):
         by_label = self.task().label_scores(self.examples(inputs), predicted)

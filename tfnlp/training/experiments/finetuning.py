@@ -17,6 +17,7 @@ from tfnlp.checkpoints import (
     read_labels,
     read_task_settings,
     save_model,
+    unnamed_labels,
 )
 from tfnlp.checkpoints.tensors import WEIGHTS
 from tfnlp.corpora import warn_of_unknown
@@ -258,7 +259,7 @@ def doubtful_head(model, task):
     folder, names = model.checkpoint, [*map(str, task.label_names or [])]
     if not folder or read_head(folder) != task.kind.head:
         return []
-    stored, unnamed = read_labels(folder), [f"LABEL_{i}" for i in range(len(names))]
+    stored, unnamed = read_labels(folder), unnamed_labels(len(names))
     if stored in (None, unnamed, names) or len(stored) != len(names):
         return []
     return [
