@@ -7,7 +7,8 @@
         --labelled=runs/said/predictions.tsv --output=train.tsv
 
 The first writes sentences of 5 to 25 words, none twice; the last puts them, with the labels that
-the teacher gave them, behind the examples that it learned from.
+the teacher gave them, behind the examples that it learned from. With --student, what predict wrote
+of the same sentences by a student, only the --count on whose two labels both disagree most.
 """
 
 import random
@@ -21,6 +22,7 @@ FLAGS = flags.FLAGS
 flags.DEFINE_string("reviews", None, "File of reviews, with a column `sentence`.")
 flags.DEFINE_string("examples", None, "File of examples, with columns `sentence` and `label`.")
 flags.DEFINE_string("labelled", None, "What predict wrote of the sentences.")
+flags.DEFINE_string("student", None, "What it wrote of them by a student, of two labels.")
 flags.DEFINE_string("output", None, "File to write, .tsv.")
 flags.DEFINE_integer("count", 40_000, "Sentences to write.", 1)
 flags.DEFINE_integer("seed", 0, "Of their order.", 0)
@@ -37,9 +39,12 @@ def main():
         rows = [["sentence"], *([text] for text in sentences(texts))]
     elif FLAGS.examples and FLAGS.labelled:
         columns = ["sentence", "label"]
-        rows = [columns]
-        for path in (FLAGS.examples, FLAGS.labelled):
-            rows += [[row[name] for name in columns] for _, row in read_columns(path, columns)]
+        labelled = [row for _, row in read_columns(FLAGS.labelled, [*columns, "probability"])]
+        if FLAGS.student:
+            student = [row for _, row in read_columns(FLAGS.student, ["label", "probability"])]
+            labelled = most_disputed(labelled, student)
+        examples = [row for _, row in read_columns(FLAGS.examples, columns)]
+        rows = [columns, *([row[name] for name in columns] for row in examples + labelled)]
     else:
         raise InputError("Give --reviews, or --examples and --labelled.")
     write_text(FLAGS.output, "".join("\t".join(row) + "\n" for row in rows))
@@ -56,6 +61,18 @@ def sentences(reviews):
     found = list(found)
     random.Random(FLAGS.seed).shuffle(found)
     return found[: FLAGS.count]
+
+
+def most_disputed(teacher, student):
+    """Return the `FLAGS.count` rows of the teacher with the largest differences of probability."""
+
+    def difference(rows):
+        first, second = (float(row["probability"]) for row in rows)
+        same = rows[0]["label"] == rows[1]["label"]
+        return abs(first - second) if same else first + second - 1  # the label not given has 1 - p
+
+    pairs = sorted(zip(teacher, student, strict=True), key=difference, reverse=True)
+    return [row for row, _ in pairs[: FLAGS.count]]
 
 
 if __name__ == "__main__":
