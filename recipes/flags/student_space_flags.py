@@ -92,8 +92,11 @@ def read_texts(settings, columns):
     loss = "cosent" if columns.label else "ranking"  # which decides the score alone
     prompts = tasks.prompts_of(settings)
     task = learning.VectorImitation(VectorSettings(loss=loss, num_texts=2), *prompts)
-    splits = data_flags.read_splits(
-        lambda path: tasks.read_text_groups(path, pair, columns.label),
-        lambda path: task.with_prompts(learning.read_unlabelled([path], pair)),
-    )
+    try:
+        splits = data_flags.read_splits(
+            lambda path: tasks.read_text_groups(path, pair, columns.label),
+            lambda path: task.with_prompts(learning.read_unlabelled([path], pair)),
+        )
+    except InputError as e:  # as of a file of labels, for an encoder that was not fine-tuned
+        raise InputError(f"teacher_dir={FLAGS.teacher_dir} gives sentence vectors, but {e}") from e
     return task, splits

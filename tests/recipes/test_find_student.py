@@ -135,11 +135,15 @@ def test_single_texts_for_a_teacher_of_pairs_are_refused(tokenizer, refused, cor
         assert "pair_column" in refused(recipe, *flags, "--size_mb=1")
 
 
-def test_parts_of_batches_of_an_embedder_are_refused(tokenizer, refused, tmp_path):
+def test_files_and_parts_of_batches_not_for_an_embedder_are_refused(
+    tokenizer, refused, corpus, tmp_path
+):
     config = BertConfig(**sizes(vocabulary_size=tokenizer.vocabulary_size))
     save_model(build_model(config, "embedder"), tmp_path, None, tokenizer)
     (tmp_path / "pairs.tsv").write_text("sentence1\tsentence2\na film\tfine\nnot\tdull\n")
     flags = [f"--teacher_dir={tmp_path}", "--latency_ms=1", f"--output_dir={tmp_path / 'x'}"]
+    line = refused("find_student", *flags, *corpus)
+    assert "gives sentence vectors, but" in line and "no column 'sentence1'" in line
     flags += [f"--{split}={tmp_path / 'pairs.tsv'}" for split in ("train", "dev")]
     line = refused("find_student", *flags, "--batch_size=4", "--accumulation_steps=2")
     assert "accumulation_steps=2" in line
