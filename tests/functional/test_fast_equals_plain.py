@@ -10,6 +10,7 @@ from keras import ops
 from tfnlp.functional import layer_norm
 from tfnlp.functional.attention import Scores, attention, fused_attention
 from tfnlp.functional.local_attention import banded_attention
+from tfnlp.functional.lookups import chosen_rows, table_rows
 from tfnlp.functional.relative_positions import projected_sinusoids, relative_sinusoids
 from tfnlp.functional.relative_scores import RelativeTerm, relative_scores
 
@@ -118,3 +119,11 @@ def test_layer_norm(shape):
     check_equal(fast, plain, 5 + 2 * normal(*shape), gamma, beta)
     fast, plain = (functools.partial(f, beta=None) for f in (fast, plain))
     check_equal(fast, plain, 5 + 2 * normal(*shape), gamma)
+
+
+def test_few_rows_of_a_table():
+    table, ids = normal(3, SIZE), np.array([[0, 2, 2], [1, 0, 2]])
+    # Times 1, for a gradient that is no tf.IndexedSlices.
+    check_equal(lambda x: chosen_rows(x, ids), lambda x: table_rows(1 * x, ids), table)
+    assert chosen_rows(tf.cast(table, "bfloat16"), ids).dtype == "bfloat16"
+    assert np.isnan(chosen_rows(table, np.array([3, -1]))).all()

@@ -12,6 +12,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from tfnlp.functional.lookups import table_rows
 from tfnlp.functional.products import plain_product
 from tfnlp.quantization.rounded_products import RoundedProducts, rounded_rows
 
@@ -152,7 +153,7 @@ class FakeQuantized:
         """Return the rows `ids` of a table (R, D), rounded if the layer is fake-quantised."""
         if self.is_fake_quantized:
             return rounded_rows(table, ids, self.compute_dtype)
-        return ops.take(table, ids, axis=0)
+        return table_rows(table, ids)
 
 
 def fake_quantize(model):
