@@ -8,7 +8,8 @@
 
 The first writes sentences of 5 to 25 words, none twice; the last puts them, with the labels that
 the teacher gave them, behind the examples that it learned from. With --student, what predict wrote
-of the same sentences by a student, only the --count on whose two labels both disagree most.
+of the same sentences by a student, it takes only the --count sentences whose probabilities differ
+most between the two models, of two labels.
 """
 
 import random
@@ -30,20 +31,24 @@ flags.mark_flag_as_required("output")
 
 
 def main():
-    from tfnlp.text.reading.readers import read_columns
     from tfnlp.utils.errors import InputError
     from tfnlp.utils.files import write_text
 
     if FLAGS.reviews:
-        texts = [row["sentence"] for _, row in read_columns(FLAGS.reviews, ["sentence"])]
+        texts = [row["sentence"] for row in read(FLAGS.reviews, ["sentence"])]
         rows = [["sentence"], *([text] for text in sentences(texts))]
     elif FLAGS.examples and FLAGS.labelled:
         columns = ["sentence", "label"]
-        labelled = [row for _, row in read_columns(FLAGS.labelled, [*columns, "probability"])]
+        examples, labelled = read(FLAGS.examples, columns), read(FLAGS.labelled, columns)
         if FLAGS.student:
-            student = [row for _, row in read_columns(FLAGS.student, ["label", "probability"])]
-            labelled = most_disputed(labelled, student)
-        examples = [row for _, row in read_columns(FLAGS.examples, columns)]
+            columns_of_both = [*columns, "probability"]
+            both = [read(path, columns_of_both) for path in (FLAGS.labelled, FLAGS.student)]
+            if [row["sentence"] for row in both[0]] != [row["sentence"] for row in both[1]]:
+                raise InputError(
+                    f"student={FLAGS.student} and labelled={FLAGS.labelled} have not the same "
+                    "sentences; predict both from one file."
+                )
+            labelled = most_disputed(*both, FLAGS.count)
         rows = [columns, *([row[name] for name in columns] for row in examples + labelled)]
     else:
         raise InputError("Give --reviews, or --examples and --labelled.")
@@ -63,16 +68,25 @@ def sentences(reviews):
     return found[: FLAGS.count]
 
 
-def most_disputed(teacher, student):
-    """Return the `FLAGS.count` rows of the teacher with the largest differences of probability."""
+def read(path, columns):
+    from tfnlp.text.reading.readers import read_columns
+
+    return [row for _, row in read_columns(path, columns)]
+
+
+def most_disputed(teacher, student, count):
+    """Return the `count` rows of the teacher with the largest differences of probability.
+
+    Rows are of the same sentences, and of two labels: the one not predicted has 1 - p.
+    """
 
     def difference(rows):
         first, second = (float(row["probability"]) for row in rows)
         same = rows[0]["label"] == rows[1]["label"]
-        return abs(first - second) if same else first + second - 1  # the label not given has 1 - p
+        return abs(first - second) if same else first + second - 1
 
     pairs = sorted(zip(teacher, student, strict=True), key=difference, reverse=True)
-    return [row for row, _ in pairs[: FLAGS.count]]
+    return [row for row, _ in pairs[:count]]
 
 
 if __name__ == "__main__":

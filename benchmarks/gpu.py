@@ -33,8 +33,10 @@ flags.DEFINE_bool("tiny", False, "Small sizes and few rounds, to see that all of
 flags.DEFINE_bool("compile", True, "Whether transformers' run by torch.compile too.")
 flags.DEFINE_list("families", ["bert", "albert", "deberta_v3", "xlnet"], "Models to measure.")
 flags.DEFINE_list("blocks", ["bert", "deberta_v3", "xlnet"], "Blocks to measure.")
-flags.DEFINE_list("dtypes", ["float32", "bfloat16"], "Of the products.")
-flags.DEFINE_list("shapes", ["32x128", "8x512"], "Texts and tokens of each.")
+flags.DEFINE_multi_enum(
+    "dtype", ["float32", "bfloat16"], ["float32", "bfloat16"], "Of the products; not of --tiny."
+)
+flags.DEFINE_list("shapes", ["32x128", "8x512"], "Texts and tokens of each; not of --tiny.")
 flags.mark_flag_as_required("output_dir")
 
 VOCABULARY, BUCKETS = 30_000, 256
@@ -45,7 +47,7 @@ def sizes():
     if FLAGS.tiny:
         return 32, 4, 64, 2, ((2, 16),), ("float32",), 1, 1
     shapes = [tuple(map(int, shape.split("x"))) for shape in FLAGS.shapes]
-    return 768, 12, 3072, 12, shapes, FLAGS.dtypes, 7, 5
+    return 768, 12, 3072, 12, shapes, FLAGS.dtype, 7, 5
 
 
 def main():
@@ -109,7 +111,7 @@ def compare(label, what, family, shape, dtype, gpu):
     if FLAGS.compile:
         import torch
 
-        torch._dynamo.reset()  # it compiles a function for at most eight models
+        torch._dynamo.reset()  # it compiles a function eight times at most
         pairs["transformers, compiled"] = torch_pair(module, torch.compile(call), gpu)
     times = [medians({name: pair[i] for name, pair in pairs.items()}) for i in range(2)]
     print(f"\n{label}: ms forward / with backward, times tfnlp")

@@ -11,7 +11,7 @@ from recipes.shell.command_line import group
 from tfnlp import checkpoints, pipelines, tasks, training
 from tfnlp.tasks.kinds import EMBEDDER
 from tfnlp.tasks.vector_settings import VectorSettings
-from tfnlp.utils.errors import InputError
+from tfnlp.utils.errors import ColumnError, InputError
 
 FLAGS = flags.FLAGS
 
@@ -97,6 +97,7 @@ def read_texts(settings, columns):
             lambda path: tasks.read_text_groups(path, pair, columns.label),
             lambda path: task.with_prompts(learning.read_unlabelled([path], pair)),
         )
-    except InputError as e:  # as of a file of labels, for an encoder that was not fine-tuned
-        raise InputError(f"teacher_dir={FLAGS.teacher_dir} gives sentence vectors, but {e}") from e
+    except ColumnError as e:  # as of a file of labels, for an encoder that was not fine-tuned
+        message = f"teacher_dir={FLAGS.teacher_dir} gives sentence vectors, but {e}"
+        raise ColumnError(message, e.column) from e
     return task, splits

@@ -8,6 +8,7 @@ from keras import ops
 from tests.layers.test_as_keras_layers import CASES, randomised
 from tests.layers.witnesses import rand
 from tfnlp import layers
+from tfnlp.functional.lookups import table_rows
 
 assert keras.backend.backend() == "jax"
 for name, (make, inputs) in CASES.items():
@@ -56,6 +57,15 @@ entries = np.take_along_axis(np.asarray(softmax(x)), ids[..., None], -1)[..., 0]
 values = [v.value for v in softmax.trainable_variables]
 found, _ = jax.jit(lambda v, a: softmax.stateless_call(v, [], a, labels=ids))(values, x)
 assert np.abs(found - entries).max() <= 1e-5
+table = np.random.default_rng(1).normal(size=(3, 4)).astype("float32")
+for dtype in ("float32", "bfloat16"):
+    found = [
+        jax.value_and_grad(lambda t, rows=rows: ops.sum(rows(t) ** 2))(ops.cast(table, dtype))
+        for rows in (lambda t: table_rows(t, ids % 3), lambda t: ops.take(t, ids % 3, axis=0))
+    ]
+    for a, b in zip(*found, strict=True):
+        assert np.abs(a - b).max() <= (1e-5 if dtype == "float32" else 0.02) * np.abs(b).max()
+        assert a.dtype == b.dtype == dtype
 embedding = layers.TextEmbedding(30, 16, num_segments=2)
 embedding(ids, ids % 2)
 
