@@ -39,16 +39,16 @@ def main():
         rows = [["sentence"], *([text] for text in sentences(texts))]
     elif FLAGS.examples and FLAGS.labelled:
         columns = ["sentence", "label"]
-        examples, labelled = read(FLAGS.examples, columns), read(FLAGS.labelled, columns)
+        predicted = [*columns, "probability"] if FLAGS.student else columns
+        examples, labelled = read(FLAGS.examples, columns), read(FLAGS.labelled, predicted)
         if FLAGS.student:
-            columns_of_both = [*columns, "probability"]
-            both = [read(path, columns_of_both) for path in (FLAGS.labelled, FLAGS.student)]
-            if [row["sentence"] for row in both[0]] != [row["sentence"] for row in both[1]]:
+            student = read(FLAGS.student, predicted)
+            if [row["sentence"] for row in labelled] != [row["sentence"] for row in student]:
                 raise InputError(
                     f"student={FLAGS.student} and labelled={FLAGS.labelled} have not the same "
                     "sentences; predict both from one file."
                 )
-            labelled = most_disputed(*both, FLAGS.count)
+            labelled = most_disputed(labelled, student, FLAGS.count)
         rows = [columns, *([row[name] for name in columns] for row in examples + labelled)]
     else:
         raise InputError("Give --reviews, or --examples and --labelled.")

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-# Rows of a table that are chosen, not gathered, on JAX.
+# A table of so many rows or fewer is chosen from on JAX, not gathered from.
 FEW_ROWS = 4
 
 
