@@ -8,6 +8,7 @@ one a `RoundedProducts`, which rounds the factors and the result by the quantize
 from keras import ops
 from keras.src.backend import AutocastScope  # not public, and there is no other way
 
+from tfnlp.functional.lookups import table_rows
 from tfnlp.functional.products import times_transposed
 
 # TFLite keeps smaller weights in float32.
@@ -104,9 +105,9 @@ def _rounded_sums(dense, x, training):
 def rounded_rows(table, ids, dtype):
     """Take rows of a table (R, D), each rounded by itself as in a .tflite file."""
     if table.shape[0] * table.shape[1] < SMALL:
-        return ops.take(table, ids, axis=0)
+        return table_rows(table, ids)
     with AutocastScope(None):
-        rows = round_weights(ops.take(table, ids, axis=0), -1)
+        rows = round_weights(table_rows(table, ids), -1)
     return ops.cast(rows, dtype)
 
 
