@@ -87,3 +87,9 @@ def test_the_loss_on_dev_is_the_mean_over_the_tokens_of_all_batches():
     scores = model({key: row[None] for key in keys})["logits"][0]
     each = keras.losses.sparse_categorical_crossentropy(tags, scores, from_logits=True)
     assert loss == pytest.approx(float(np.mean(each)), rel=1e-5)
+
+
+def test_a_long_prediction_shows_its_progress(tiny_config, tokenizer, monkeypatch, capsys):
+    monkeypatch.setattr("tfnlp.training.run.inference.PROGRESS_DELAY", 0)
+    predict(build_model(tiny_config, "tagger", 3), tokenizer, TEXTS, batch_size=1)
+    assert "predicting" in capsys.readouterr().err

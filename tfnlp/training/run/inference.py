@@ -9,6 +9,10 @@ from absl import logging
 from tfnlp.functional.weighted_losses import entry_count
 from tfnlp.models import check_lengths, reads_choices, token_axes
 from tfnlp.text import LengthBatches
+from tfnlp.utils.progress import progress_bar
+
+# Seconds before a progress bar is shown.
+PROGRESS_DELAY = 5
 
 
 def predict(
@@ -102,7 +106,8 @@ def predictor(model, outputs=("logits",)):
     def run(batches):
         check_lengths(batches, model)
         results = {key: [None] * len(batches.encodings) for key in outputs}
-        for indices in batches.batch_indices():
+        bar = {"desc": "predicting", "unit": "batch", "delay": PROGRESS_DELAY, "leave": False}
+        for indices in progress_bar(batches.batch_indices(), **bar):
             _keep_rows(
                 model, results, forward(batches.batch(indices)[0]), indices, batches.lengths
             )
