@@ -295,7 +295,10 @@ def read_classification(label_names=None):
         options["separator"] = FLAGS.label_separator
         if FLAGS.threshold:
             options["threshold"] = FLAGS.threshold
-        return tasks.MultiLabelClassification(train.label_names, **options), splits
+        task = tasks.MultiLabelClassification(train.label_names, **options)
+        if FLAGS["monitor"].using_default_value:
+            FLAGS["monitor"].value = task.monitor  # for the model card
+        return task, splits
     threshold = {"threshold": as_threshold(FLAGS.threshold)} if FLAGS.threshold else {}
     options["decision"] = dataclass_flags.read(Decision, **threshold)
     if not options["decision"].rejects:

@@ -41,6 +41,8 @@ def test_a_column_for_each_label_or_lists_from_training_to_the_file(texts, run, 
     figures = json.loads((tmp_path / "run/figures.json").read_text())
     assert figures["dev_macro_f1"] > 0.85
     config = json.loads((tmp_path / "run/best/config.json").read_text())
+    flags_of_run = json.loads((tmp_path / "run/flags.json").read_text())
+    assert flags_of_run["monitor"] == "macro_f1"
     assert config["problem_type"] == "multi_label_classification"
     student = ["--multi_label", f"--train={lists}", f"--dev={lists}", "--label_column=labels"]
     student += [f"--teacher_dir={tmp_path}/run/best", f"--output_dir={tmp_path}/student"]
