@@ -11,6 +11,7 @@ from tfnlp.text.reading.arrow_files import arrow_rows, arrow_schema, is_saved_da
 from tfnlp.text.reading.lines import check_file, read_lines
 from tfnlp.text.reading.text_arguments import well_formed
 from tfnlp.utils.errors import ColumnError, InputError
+from tfnlp.utils.formatting import counted
 
 # File name endings with columns; in other files a line is a text.
 ARROW = (".parquet", ".arrow")
@@ -208,7 +209,8 @@ def check_label_names(names, least=1):
     if len({*names} - {""}) < max(least, len(names)):
         shown = ", ".join(names) or "none"
         raise InputError(
-            f"There must be at least {least} labels, all different and none empty; given: {shown}."
+            f"There must be at least {counted(least, 'label')}, all different and none empty; "
+            f"given: {shown}."
         )
 
 
@@ -387,8 +389,9 @@ def _field(path, place, value, column, may_be_list):
         return field
     infinite = isinstance(field, float) and not math.isfinite(field)
     if infinite or not isinstance(field, (str, int, float)):
-        way = "; lists of labels are for `multi_label`" if isinstance(field, list) else ""
-        raise InputError(f"{path}, {place}: field {column!r} must be a text or a number{way}.")
+        rest = "; lists of labels are for `multi_label`" if isinstance(field, list) else ""
+        rest = ", or a list of them" if may_be_list else rest
+        raise InputError(f"{path}, {place}: field {column!r} must be a text or a number{rest}.")
     return str(field)
 
 
