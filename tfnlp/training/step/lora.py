@@ -42,7 +42,7 @@ def add_lora(model, rank, layers=("query", "value")):
         if not any(_is_named(layer, name) for layer in candidates):
             names = sorted({"/".join(layer.path.split("/")[-2:]) for layer in candidates})
             raise InputError(
-                f"lora_layers: {name!r} is no kernel of the model's blocks; give `all`, or some "
+                f"lora_layers={name} is no kernel of the model's blocks; give {ALL}, or some "
                 f"of {', '.join(names) or 'those of a model that has blocks'}."
             )
     adapted = [
