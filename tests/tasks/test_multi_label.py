@@ -120,6 +120,7 @@ def test_weights_of_classes():
     np.testing.assert_allclose(class_weights(["balanced"], several, True), [1, 3, 3])
     for given, message in (
         (["x=1"], "x is unknown"),
+        (["balanced", "b=2"], "class_weights=balanced,b=2 must be balanced alone, or"),
         (["b=-1"], "positive"),
         (["b="], "positive"),
         (["b=1", "b=2"], "b=2: 'b' has a weight already"),

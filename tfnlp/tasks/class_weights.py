@@ -29,7 +29,9 @@ def class_weights(spec, examples, multi_label=False):
     for item in spec:
         name, equals, text = item.rpartition("=")
         if not equals:
-            raise InputError(f"class_weights={item} must be balanced, or NAME=WEIGHT each.")
+            raise InputError(
+                f"class_weights={','.join(spec)} must be balanced alone, or NAME=WEIGHT each."
+            )
         if name not in names:
             raise unknown_name("class_weights", name or item, [*names, "balanced"])
         if name in weights:
