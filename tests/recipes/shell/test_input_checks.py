@@ -67,7 +67,6 @@ CASES = {
     },
     "finetune_answerer": {"broken.json": "broken.json"},
     "distill_classifier": {
-        "fine.tsv --monitor=f1": "--monitor=f1 scores one class",
         "fine.tsv --family=lstm --num_heads=2": "--num_heads=2 is no field of the family lstm",
         "fine.tsv --family=bag --embeddings={d}/vectors.bin --keep_tokens=9": "--keep_tokens=9 ",
         "fine.tsv --hard_label_weight=0 --class_weights=a=2": "class_weights=a=2 has no effect",

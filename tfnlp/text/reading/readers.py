@@ -214,26 +214,6 @@ def check_label_names(names, least=1):
         )
 
 
-def check_positive_label(label_names, monitor, positive_label):
-    """Raise an InputError for a missing or unknown positive label.
-
-    Args:
-        label_names: the classes; None if they are not known yet.
-        monitor: the score that selects the best epoch.
-        positive_label: the class that `f1` scores, or None.
-    """
-    if monitor == "f1" and positive_label is None:
-        raise InputError(
-            "monitor=f1 scores one class; name it as `positive_label`, or take "
-            "monitor=macro_f1, the mean over classes."
-        )
-    names = [str(name).strip() for name in label_names or []]
-    if positive_label is not None and names and str(positive_label) not in names:
-        raise InputError(
-            f"positive_label={positive_label} is not one of the labels ({', '.join(names)})."
-        )
-
-
 def as_number(text):
     """Return a text as a number.
 
