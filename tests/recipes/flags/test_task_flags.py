@@ -81,7 +81,7 @@ def test_probabilities_that_predict_wrote_are_learned(texts, run, tmp_path):
     header = (tmp_path / "said/predictions.tsv").read_text().splitlines()[0]
     assert header.split("\t") == ["label", "gold", "bad", "good", "sentence"]
     said = run(*predict, f"--output={train}").stderr
-    assert "accuracy 1.0000 on" in said
+    assert said.startswith(f"Wrote {train}.") and "accuracy 1.0000 on" in said
     header, *rows = train.read_text(encoding="utf-8").splitlines()
     assert header == "sentence,label,prediction,bad,good"
     train.write_text("\n".join([header.replace("label", "x"), *rows]), encoding="utf-8")
