@@ -262,11 +262,7 @@ def read_tagging(labels, unit):
     labels = labels or tasks.tag_names(train)
     _check_several(labels)
     splits = read_splits(
-        lambda path: (
-            train
-            if path == FLAGS.train
-            else tasks.read_tagged(path, labels, unit, FLAGS.comment_prefix)
-        )
+        lambda path: tasks.read_tagged(path, labels, unit, FLAGS.comment_prefix), lambda _: train
     )
     # At inference, texts are split into words as in these sentences.
     splitter = text.WordSplitter.from_sentences(train.sentences) if unit == "word" else None
@@ -332,9 +328,7 @@ def read_labelled(label_names=None):
     train = _read_labelled(FLAGS.train, label_names or FLAGS.labels)
     if not FLAGS.multi_label:
         _check_several(train.label_names)
-    splits = read_splits(
-        lambda path: train if path == FLAGS.train else _read_labelled(path, train.label_names)
-    )
+    splits = read_splits(lambda path: _read_labelled(path, train.label_names), lambda _: train)
     if FLAGS.fold:
         splits["train"], splits["dev"] = text.split_fold(train, FLAGS.fold)
     return splits
