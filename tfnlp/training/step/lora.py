@@ -59,13 +59,13 @@ def add_lora(model, rank, layers=("query", "value")):
             if not trains_beside_lora(variable, of_head):
                 variable.trainable = False
     if adapted:
-        counts = (
-            sum(math.prod(variable.shape) for variable in variables)
+        trained, whole = (
+            f"{sum(math.prod(variable.shape) for variable in variables):,}"
             for variables in (model.trainable_variables, model.variables)
         )
         logging.info(
-            "LoRA of rank %d on %d kernels: %d of %d parameters train.",
-            *(rank, len(adapted), *counts),
+            "LoRA of rank %d on %d kernels: %s of %s parameters train.",
+            *(rank, len(adapted), trained, whole),
         )
 
 
