@@ -49,6 +49,7 @@ def check_flags():
     if not (FLAGS.test or FLAGS.text or FLAGS.correct):
         raise InputError("Give --test, --text or --correct.")
     refuse_without(["output_dir"], "test")
+    refuse_without(["max_edits", "edit_probability"], "correct")
     if FLAGS.tokenizer_dir:
         of_words = ["unit", "min_count", "correct"]
         refuse_beside(of_words, f"tokenizer_dir={FLAGS.tokenizer_dir}, all of whose pieces count")

@@ -15,7 +15,6 @@ from distill import learning
 from recipes.flags import distillation_flags, task_flags
 from recipes.shell import distillation_run, entry_point
 from recipes.shell.command_line import refuse_beside
-from tfnlp import text
 from tfnlp.tasks import kinds
 
 FLAGS = flags.FLAGS
@@ -30,8 +29,6 @@ def main():
     if FLAGS.hard_label_weight == 0:
         place = "hard_label_weight=0, with which labels have no loss"
         refuse_beside(["focal_gamma", "class_weights", "probability_weight"], place)
-    if not FLAGS.multi_label:
-        text.check_positive_label(None, FLAGS.monitor, FLAGS.positive_label)
     teacher_dir = distillation_flags.teacher_dirs()[0]
     kind = kinds.MULTI_LABEL_CLASSIFIER if FLAGS.multi_label else kinds.CLASSIFIER
     labels = learning.read_teacher_labels(teacher_dir, kind.head)

@@ -26,6 +26,7 @@ the same command resumes a killed run; with --runner an Apache Beam pipeline mak
 import functools
 import os
 import pathlib
+import sys
 
 from absl import flags
 
@@ -141,6 +142,7 @@ def main():
     predictions = pipelines.predict_inputs(runner, inputs)
     if table is not None:
         pipelines.write_table(FLAGS.output, table, task, predictions)
+        print(f"Wrote {FLAGS.output}.", file=sys.stderr)
         summary = pipelines.summarise(runner, inputs, predictions, task)
         pipelines.print_summary(summary, runner.max_length)
     elif FLAGS.output_dir:

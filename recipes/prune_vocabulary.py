@@ -68,7 +68,7 @@ def main():
         figures |= compression.compare_tokenizers(tokenizer, pruned, texts)
     write_json(folder / "figures.json", figures)
     for name, values in figures.items():
-        shown = " to ".join(f"{value:,.6g}" for value in values)
+        shown = " to ".join(f"{round(value, 4):,}" for value in values)
         logging.info("%s: %s.", name.replace("_", " ").capitalize(), shown)
     before, after = figures.get("unknown_share", (0, 0))
     if after > before + 0.01:

@@ -41,7 +41,7 @@ def tokens_to_keep(tokenizer, texts=None, keep_tokens=None, scripts=(), required
         A sorted list of ids; errors as in `prune_vocabulary`.
     """
     if texts is None and keep_tokens is None and not scripts:
-        raise InputError("Nothing says which tokens stay; give texts, scripts or keep_tokens.")
+        raise InputError("Nothing says which tokens stay; give texts, `scripts` or `keep_tokens`.")
     if texts is not None and not len(texts):
         raise InputError("The corpus has no texts; give some that are like those to come.")
     texts = as_texts(texts or [])

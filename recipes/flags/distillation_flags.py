@@ -70,8 +70,9 @@ def define_student_flags(num_layers, method):
     flags.DEFINE_string(
         "size",
         None,
-        "Size by name, such as tinybert_4l_312, which the next four flags change; if not given "
-        "the teacher's width and proportions (inner width, size of a head), 2 recurrent layers.",
+        "Size by name, such as tinybert_4l_312, of which --num_layers, --hidden_dim, --num_heads "
+        "and --intermediate_dim change a part; if not given the teacher's width and proportions "
+        "(inner width, size of a head), 2 recurrent layers.",
     )
     model_flags.define_size_flags(num_layers)
     model_flags.define_pooling_flags()

@@ -51,8 +51,9 @@ def define_scratch_flags():
     flags.DEFINE_string(
         "size",
         None,
-        "Size by name, such as deberta_v3_small, which the next four flags change; if not given 4 "
-        "layers of width 256 with 4 heads, inner width 4 * --hidden_dim; 2 of an rnn, lstm, gru.",
+        "Size by name, such as deberta_v3_small, of which --num_layers, --hidden_dim, --num_heads "
+        "and --intermediate_dim change a part; if not given 4 layers of width 256 with 4 heads, "
+        "inner width 4 * --hidden_dim; 2 of an rnn, lstm, gru.",
     )
     define_size_flags()
     dataclass_flags.define(configs.ElmoConfig, predicted_words=None)

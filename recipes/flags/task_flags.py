@@ -262,11 +262,7 @@ def read_tagging(labels, unit):
     labels = labels or tasks.tag_names(train)
     _check_several(labels)
     splits = read_splits(
-        lambda path: (
-            train
-            if path == FLAGS.train
-            else tasks.read_tagged(path, labels, unit, FLAGS.comment_prefix)
-        )
+        lambda path: tasks.read_tagged(path, labels, unit, FLAGS.comment_prefix), lambda _: train
     )
     # At inference, texts are split into words as in these sentences.
     splitter = text.WordSplitter.from_sentences(train.sentences) if unit == "word" else None
@@ -295,7 +291,10 @@ def read_classification(label_names=None):
         options["separator"] = FLAGS.label_separator
         if FLAGS.threshold:
             options["threshold"] = FLAGS.threshold
-        return tasks.MultiLabelClassification(train.label_names, **options), splits
+        task = tasks.MultiLabelClassification(train.label_names, **options)
+        if FLAGS["monitor"].using_default_value:
+            FLAGS["monitor"].value = task.monitor  # for the model card
+        return task, splits
     threshold = {"threshold": as_threshold(FLAGS.threshold)} if FLAGS.threshold else {}
     options["decision"] = dataclass_flags.read(Decision, **threshold)
     if not options["decision"].rejects:
@@ -329,9 +328,7 @@ def read_labelled(label_names=None):
     train = _read_labelled(FLAGS.train, label_names or FLAGS.labels)
     if not FLAGS.multi_label:
         _check_several(train.label_names)
-    splits = read_splits(
-        lambda path: train if path == FLAGS.train else _read_labelled(path, train.label_names)
-    )
+    splits = read_splits(lambda path: _read_labelled(path, train.label_names), lambda _: train)
     if FLAGS.fold:
         splits["train"], splits["dev"] = text.split_fold(train, FLAGS.fold)
     return splits

@@ -126,20 +126,15 @@ def training_config(kind=TrainingConfig):
     for name, schedule in _OF_SCHEDULES.items():
         if FLAGS[name].present and FLAGS.schedule != schedule:
             raise no_effect(name, f"on schedule={FLAGS.schedule}", f"give schedule={schedule}")
-    if "lora_rank" in FLAGS:
-        _check_lora()
-    return dataclass_flags.read(kind)
-
-
-def _check_lora():
-    """Raise an InputError for kernels without a rank, and for adapters of random weights."""
-    if FLAGS["lora_layers"].present and not FLAGS.lora_rank:
+    if "lora_rank" in FLAGS and FLAGS["lora_layers"].present and not FLAGS.lora_rank:
         raise no_effect("lora_layers", "without LoRA", "give `lora_rank` too")
-    if FLAGS.lora_rank and "model_dir" in FLAGS and not FLAGS.model_dir:
-        raise InputError(
-            f"lora_rank={FLAGS.lora_rank} keeps the weights as they start, which are random "
-            "without `model_dir`; give one."
-        )
+    for name in filter(FLAGS.__contains__, ("lora_rank", "freeze_layers")):
+        if FLAGS[name].value and "model_dir" in FLAGS and not FLAGS.model_dir:
+            raise InputError(
+                f"{name}={FLAGS[name].value} keeps weights as they start, which are random "
+                "without `model_dir`; give one."
+            )
+    return dataclass_flags.read(kind)
 
 
 def _set_published(published):

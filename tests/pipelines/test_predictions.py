@@ -147,7 +147,7 @@ def check_baseline_and_counts(kind, summary, printed):
 
 def test_the_summary_has_the_f1_of_a_class_and_the_only_answer(capsys):
     class Always:
-        kind, labels, settings = "classifier", ["bad", "good"], {}
+        kind, labels, settings, max_length = "classifier", ["bad", "good"], {}, 24
 
     inputs = Inputs(["a", "b", "c"], None, ["bad", "good", "good"])
     found = [Classification("good", {"bad": 0.1, "good": 0.9}, False)] * 3

@@ -42,8 +42,10 @@ def test_bad_flags_are_told_without_tensorflow(texts):
         [*texts, "--correct=a", "--unit=characters"],
         [*texts, "--order=0"],
         [*texts, "--tokenizer_dir=d", "--min_count=2"],
+        [*texts, "--edit_probability=2"],
     ]
-    nothing, output, correct, order, min_count = refusals("baseline_lm", lines)
+    nothing, output, correct, order, min_count, edit = refusals("baseline_lm", lines)
     assert "--correct" in nothing and "--output_dir=b" in output
     assert "--correct=a" in correct and "--order" in order
     assert "--min_count=2 has no effect beside --tokenizer_dir=d, all" in min_count
+    assert "--edit_probability=2 has no effect without --correct" in edit

@@ -29,7 +29,7 @@ def test_classification_scores():
     [
         (Classification, ["no", "yes"], {"monitor": "f1"}, "=f1 scores one class"),
         (Classification, ["no", "yes"], {"positive_label": "1"}, "positive_label=1 is not one of"),
-        (Classification, ["no", "yes"], {"monitor": "F1"}, "monitor=F1 is unknown"),
+        (Classification, ["no", "yes"], {"monitor": "F1"}, "monitor=F1 is no score of this"),
         (Classification, None, {}, "given: none"),
         (Classification, ["O"], {}, "at least 2 labels"),
         (Tagging, ["O"], {}, "at least 2 labels"),

@@ -49,6 +49,11 @@ def test_all_formats_say_the_same(name, tmp_path):
         ("sentence\tjoy\na\t0.5\n", {"each": ("joy",)}, "line 2: column 'joy' has '0.5'"),
         ("sentence\tjoy\na\t1\n", {"each": ("joy",)}, "columns of labels are joy, and"),
         ("sentence\tlabels\na\tjoy\n", {"labels": "label"}, "no column 'label'"),
+        (
+            '{"sentence": "a", "labels": {"joy": 1}}',
+            {},
+            "field 'labels' must be a text or a number, or a list of them",
+        ),
         *(
             (json.dumps({"sentence": "a", "labels": labels}), {}, "line 1: a list of labels has")
             for labels in ([1.0, 0.0], [0, 1, 1], [None], [["joy"]], [True])
@@ -67,7 +72,7 @@ def test_the_labels_of_a_file_are_its_own_without_names(tmp_path):
     path.write_text("sentence\tlabels\na\t10,2\n", encoding="utf-8")
     assert read_label_sets(path, LabelColumns()).label_names == ["2", "10"]
     for labels, message in (
-        ("", "There must be at least 1 labels"),
+        ("", "There must be at least 1 label, all"),
         ("['joy', 'love']", r"line 2: \"\['joy'\" is of a list as text"),
         ("[3, 27]", r"line 2: '\[3' is of a list as text"),
         ("nan", "line 2: the label 'nan' stands for none"),
@@ -115,6 +120,7 @@ def test_weights_of_classes():
     np.testing.assert_allclose(class_weights(["balanced"], several, True), [1, 3, 3])
     for given, message in (
         (["x=1"], "x is unknown"),
+        (["balanced", "b=2"], "class_weights=balanced,b=2 must be balanced alone, or"),
         (["b=-1"], "positive"),
         (["b="], "positive"),
         (["b=1", "b=2"], "b=2: 'b' has a weight already"),

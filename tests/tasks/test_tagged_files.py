@@ -58,7 +58,10 @@ def test_other_tags_are_given(tmp_path):
         ("the\tO\nYork B-x\n", "line 2: .* is no word with its tag in as many columns"),
         ("the O\n# 0\n", "line 2: tag '0' is not one of O, B-x"),
         ("# id = 1\n1\ta\ta\tDET\t_\t_\t0\troot\t_\t_\n", "line 2: tag '_' is not"),
-        ("## id\ttext\nthe\tO\n", "line 1: tag 'text' is not"),
+        (
+            "## id\ttext\nthe\tO\n",
+            r"line 1: tag 'text' is not .*; KLUE-NER needs unit='character'",
+        ),
     ],
 )
 def test_bad_tags_are_named(text, message, tmp_path):

@@ -127,7 +127,7 @@ class Pipeline(abc.ABC):
 
 
 class Classifier(Pipeline):
-    """Text classifier; reads the output `probability`, (C,).
+    """Text classifier; reads the output `probability`, (C,), and gives `Classification`s.
 
     Where the probability of the most probable class is below the `threshold` in `settings`, the
     answer is their `none_label`.
@@ -140,7 +140,7 @@ class Classifier(Pipeline):
         self.decision = Decision.from_settings(self.settings)
 
     def classify(self, texts, pairs=None):
-        """Return the `Classification` of each text, or pair of texts.
+        """Return the prediction of each text, or pair of texts, a list.
 
         Args:
             texts: a list of strings, or a single string.
@@ -171,9 +171,10 @@ class Classifier(Pipeline):
 
 
 class MultiLabelClassifier(Classifier):
-    """Classifier of texts by any number of labels; reads the output `probability`, (C,).
+    """Multi-label classifier; reads the output `probability`, (C,), and gives `Labels`.
 
-    A label applies from its one of the `thresholds` in `settings` on, 0.5 if there are none.
+    A label applies where its probability is at least its threshold, of the `thresholds` in
+    `settings`, 0.5 if there are none.
     """
 
     kind = MULTI_LABEL_CLASSIFIER
@@ -181,10 +182,6 @@ class MultiLabelClassifier(Classifier):
     def __init__(self, backend):
         super().__init__(backend)
         self.thresholds = thresholds_of(self.settings, self.labels or [])
-
-    def classify(self, texts, pairs=None):
-        """Return the `Labels` of each text, or pair of texts, as `Classifier.classify`."""
-        return super().classify(texts, pairs)
 
     def _prediction(self, probabilities, truncated):
         above = zip(probabilities.items(), self.thresholds, strict=True)

@@ -40,7 +40,7 @@ def print_predictions(pipeline, inputs, predictions, task=None):
     for row in _rows(task, inputs, predictions):
         print("\t".join(row))
     summary = summarise(pipeline, inputs, predictions, task)
-    print_summary(summary, summary["cut"] and pipeline.max_length)
+    print_summary(summary, pipeline.max_length)
 
 
 def write_predictions(folder, pipeline, inputs, predictions, task=None):
@@ -54,7 +54,7 @@ def write_predictions(folder, pipeline, inputs, predictions, task=None):
     summary = summarise(pipeline, inputs, predictions, task)
     write_json(folder / "summary.json", summary)
     print(f"Wrote {path}.", file=sys.stderr)
-    print_summary(summary, summary["cut"] and pipeline.max_length)
+    print_summary(summary, pipeline.max_length)
 
 
 def write_lines(path, task, inputs, predictions):

@@ -6,16 +6,16 @@ from tfnlp.text.reading.readers import as_number
 from tfnlp.utils.errors import InputError, unknown_name
 
 
-def class_weights(spec, examples, several=False):
+def class_weights(spec, examples, multi_label=False):
     """Return the weight of each class, a tuple of C numbers, or None for none.
 
     Args:
         spec: ["balanced"], or a list of "NAME=WEIGHT", others 1; None for none. Balanced classes
             all have the same weight in total: n / (C n_c), as `class_weight` of scikit-learn. With
-            `several` a label has the same where it applies as where not: (n - n_c) / n_c.
+            `multi_label` a label has the same where it applies as where not: (n - n_c) / n_c.
         examples: `Examples` with labels, of which n_c have class c; of `SoftExamples` n_c is the
             sum of its probabilities, which the loss weights.
-        several: whether `labels` are tuples, of any number of labels a text.
+        multi_label: whether `labels` are tuples, of any number of labels a text.
 
     Raises:
         InputError: for an unknown class, one named twice, and a weight that is no positive number.
@@ -24,12 +24,14 @@ def class_weights(spec, examples, several=False):
         return None
     names = [str(name) for name in examples.label_names]
     if spec == ["balanced"]:
-        return _balanced(examples, len(names), several)
+        return _balanced(examples, len(names), multi_label)
     weights = {}
     for item in spec:
         name, equals, text = item.rpartition("=")
         if not equals:
-            raise InputError(f"class_weights={item} must be balanced, or NAME=WEIGHT each.")
+            raise InputError(
+                f"class_weights={','.join(spec)} must be balanced alone, or NAME=WEIGHT each."
+            )
         if name not in names:
             raise unknown_name("class_weights", name or item, [*names, "balanced"])
         if name in weights:
@@ -47,12 +49,12 @@ def check_class_weights(weights, num_classes):
         )
 
 
-def _balanced(examples, num_classes, several):
+def _balanced(examples, num_classes, multi_label):
     n, probabilities = len(examples.labels), getattr(examples, "probabilities", None)
-    ids = [i for row in examples.labels for i in row] if several else examples.labels
+    ids = [i for row in examples.labels for i in row] if multi_label else examples.labels
     counts = np.bincount(np.asarray(ids, int), minlength=num_classes)
     counts = np.maximum(counts if probabilities is None else probabilities.sum(0), 1)
-    weights = (n - counts) / counts if several else n / (num_classes * counts)
+    weights = (n - counts) / counts if multi_label else n / (num_classes * counts)
     return tuple(np.maximum(weights, 1 / n).tolist())  # a label of all texts keeps a loss
 
 

@@ -11,7 +11,7 @@ from tfnlp.tasks.kinds import CLASSIFIER
 from tfnlp.tasks.selective_classification import coverage_scores, selective_threshold
 from tfnlp.tasks.task import Task
 from tfnlp.tasks.temperature_scaling import calibration_error, fit_temperature
-from tfnlp.text.reading.readers import check_label_names, check_positive_label
+from tfnlp.text.reading.readers import check_label_names
 from tfnlp.utils.errors import InputError
 
 SCORES = ("accuracy", "matthews", "macro_f1", "f1", "calibration_error")
@@ -70,10 +70,18 @@ class Classification(Task):
         self.decision, self.threshold = decision, decision.threshold
         self.calibrated = decision.calibrated
         self.select_by(monitor)
+        if positive_label is not None and str(positive_label) not in names:
+            raise InputError(
+                f"positive_label={positive_label} is not one of the labels ({', '.join(names)})."
+            )
         self.positive_id = None if positive_label is None else names.index(str(positive_label))
 
     def select_by(self, monitor):
-        check_positive_label(self.label_names, monitor, self.positive_label)
+        if monitor == "f1" and self.positive_label is None:
+            raise InputError(
+                "monitor=f1 scores one class; name it as `positive_label`, or take "
+                "monitor=macro_f1, the mean over classes."
+            )
         super().select_by(monitor)
 
     @property

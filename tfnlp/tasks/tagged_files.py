@@ -78,10 +78,11 @@ def read_tagged(path, tag_names=None, unit="word", comment_prefix=None):
     def words_and_tags():
         for place, word, tag in rows:
             if word is not None and not allowed(tag):
+                klue = "; KLUE-NER needs unit='character'" if word.startswith("## ") else ""
                 raise InputError(
                     f"{path}, {place}: tag {tag!r} is not one of "
                     f"{', '.join(tag_names or BIO)}; leave headers out, and give all tags as "
-                    "`labels` or in the training file."
+                    f"`labels` or in the training file{klue}."
                 )
             yield word, tag
 

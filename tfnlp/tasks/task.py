@@ -4,7 +4,7 @@ import abc
 import collections
 
 from tfnlp import baselines, functional
-from tfnlp.utils.errors import unknown_name
+from tfnlp.utils.errors import InputError
 
 
 class Task(abc.ABC):
@@ -44,8 +44,11 @@ class Task(abc.ABC):
         Raises:
             InputError: if it is neither a score of the task nor "loss".
         """
-        if monitor not in (*self.scores, "loss"):
-            raise unknown_name("monitor", monitor, (*self.scores, "loss"))
+        names = (*self.scores, "loss")
+        if monitor not in names:
+            raise InputError(
+                f"monitor={monitor} is no score of this training; use one of {', '.join(names)}."
+            )
         self.monitor = monitor
 
     def decisive(self):

@@ -12,7 +12,6 @@ from .reading.lines import decoded_lines as decoded_lines
 from .reading.located_texts import read_located_texts as read_located_texts
 from .reading.readers import Examples as Examples
 from .reading.readers import check_label_names as check_label_names
-from .reading.readers import check_positive_label as check_positive_label
 from .reading.readers import has_columns as has_columns
 from .reading.readers import read_columns as read_columns
 from .reading.readers import read_every_text as read_every_text

@@ -41,6 +41,8 @@ def test_a_column_for_each_label_or_lists_from_training_to_the_file(texts, run, 
     figures = json.loads((tmp_path / "run/figures.json").read_text())
     assert figures["dev_macro_f1"] > 0.85
     config = json.loads((tmp_path / "run/best/config.json").read_text())
+    flags_of_run = json.loads((tmp_path / "run/flags.json").read_text())
+    assert flags_of_run["monitor"] == "macro_f1"
     assert config["problem_type"] == "multi_label_classification"
     student = ["--multi_label", f"--train={lists}", f"--dev={lists}", "--label_column=labels"]
     student += [f"--teacher_dir={tmp_path}/run/best", f"--output_dir={tmp_path}/student"]
@@ -79,7 +81,7 @@ def test_probabilities_that_predict_wrote_are_learned(texts, run, tmp_path):
     header = (tmp_path / "said/predictions.tsv").read_text().splitlines()[0]
     assert header.split("\t") == ["label", "gold", "bad", "good", "sentence"]
     said = run(*predict, f"--output={train}").stderr
-    assert "accuracy 1.0000 on" in said
+    assert said.startswith(f"Wrote {train}.") and "accuracy 1.0000 on" in said
     header, *rows = train.read_text(encoding="utf-8").splitlines()
     assert header == "sentence,label,prediction,bad,good"
     train.write_text("\n".join([header.replace("label", "x"), *rows]), encoding="utf-8")

@@ -76,7 +76,8 @@ def test_contradictions_are_told_without_tensorflow(corpus, tmp_path):
         "--recipe=gpt_9": "--recipe",
         "--beta_2=1": "--beta_2=1.0 must be below 1",
         "--recipe=electra_small": "",
-        "--lora_rank=4": "--lora_rank=4 keeps the weights as they start",
+        "--lora_rank=4": "--lora_rank=4 keeps weights as they start",
+        "--freeze_layers=1": "--freeze_layers=1 keeps weights as they start",
         "--lora_layers=all": "--lora_layers=all has no effect without LoRA",
     }
     check_refusals("finetune_classifier", [*corpus, f"--output_dir={tmp_path}/run"], cases)

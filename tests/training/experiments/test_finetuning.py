@@ -221,3 +221,15 @@ def test_a_training_begins_with_its_data_and_where_it_runs(
         "learning_rate=1000"
     )
     assert tokens.startswith("2 batches") and "% unknown" in tokens
+
+
+def test_texts_that_are_cut_are_counted_by_split(tokenizer, caplog):
+    splits = {"train": TRAIN, "dev_web": WEB, "test": DEV}
+    with caplog.at_level("INFO", "absl"):
+        finetuning.encode_splits(
+            Classification(["bad", "good"]), tokenizer, splits, TrainingConfig(), 5
+        )
+    assert caplog.messages == [
+        "4 of 8 texts of train were cut to max_length=5 tokens.",
+        "1 of 3 texts of test were cut to max_length=5 tokens.",
+    ]

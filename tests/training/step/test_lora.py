@@ -100,7 +100,7 @@ def test_a_language_model_trains_adapters_alone(one_layer):
 
 def test_what_cannot_be_is_refused(one_layer, tokenizer, tmp_path):
     model = build_model(one_layer, "classifier", 2)
-    with pytest.raises(InputError, match=r"'q_proj' is no kernel.*attention/query"):
+    with pytest.raises(InputError, match=r"lora_layers=q_proj is no kernel.*attention/query"):
         add_lora(model, 2, ("q_proj",))
     trained = CausalLM().trained(build_model(Gpt2Config(**sizes()), "causal_lm"))
     with pytest.raises(InputError, match="lora_rank=2 is for fine-tuning"):

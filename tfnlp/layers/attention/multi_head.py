@@ -55,7 +55,7 @@ class MultiHeadAttention(BaseAttention):
     Raises:
         ValueError: for sizes below 1, for masks that do not fit, where the scores are asked for
             with `block_size`, for a cache of another batch, and for a cache or another source with
-        `rotary` or `window`.
+            `rotary` or `window`.
     """
 
     def __init__(

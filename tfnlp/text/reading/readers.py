@@ -11,6 +11,7 @@ from tfnlp.text.reading.arrow_files import arrow_rows, arrow_schema, is_saved_da
 from tfnlp.text.reading.lines import check_file, read_lines
 from tfnlp.text.reading.text_arguments import well_formed
 from tfnlp.utils.errors import ColumnError, InputError
+from tfnlp.utils.formatting import counted
 
 # File name endings with columns; in other files a line is a text.
 ARROW = (".parquet", ".arrow")
@@ -208,27 +209,8 @@ def check_label_names(names, least=1):
     if len({*names} - {""}) < max(least, len(names)):
         shown = ", ".join(names) or "none"
         raise InputError(
-            f"There must be at least {least} labels, all different and none empty; given: {shown}."
-        )
-
-
-def check_positive_label(label_names, monitor, positive_label):
-    """Raise an InputError for a missing or unknown positive label.
-
-    Args:
-        label_names: the classes; None if they are not known yet.
-        monitor: the score that selects the best epoch.
-        positive_label: the class that `f1` scores, or None.
-    """
-    if monitor == "f1" and positive_label is None:
-        raise InputError(
-            "monitor=f1 scores one class; name it as `positive_label`, or take "
-            "monitor=macro_f1, the mean over classes."
-        )
-    names = [str(name).strip() for name in label_names or []]
-    if positive_label is not None and names and str(positive_label) not in names:
-        raise InputError(
-            f"positive_label={positive_label} is not one of the labels ({', '.join(names)})."
+            f"There must be at least {counted(least, 'label')}, all different and none empty; "
+            f"given: {shown}."
         )
 
 
@@ -387,8 +369,9 @@ def _field(path, place, value, column, may_be_list):
         return field
     infinite = isinstance(field, float) and not math.isfinite(field)
     if infinite or not isinstance(field, (str, int, float)):
-        way = "; lists of labels are for `multi_label`" if isinstance(field, list) else ""
-        raise InputError(f"{path}, {place}: field {column!r} must be a text or a number{way}.")
+        rest = "; lists of labels are for `multi_label`" if isinstance(field, list) else ""
+        rest = ", or a list of them" if may_be_list else rest
+        raise InputError(f"{path}, {place}: field {column!r} must be a text or a number{rest}.")
     return str(field)
 
 

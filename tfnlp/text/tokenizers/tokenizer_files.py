@@ -54,7 +54,8 @@ def read_engine(folder, kind):
     content = read_json(folder / "tokenizer.json")
     if engine_kind(content) != kind:
         raise InputError(
-            f"{folder / 'tokenizer.json'} holds no {kind} tokenizer, which the folder must hold."
+            f"{folder / 'tokenizer.json'} holds a model of the kind {engine_kind(content)}, but "
+            f"the folder's tokenizer is of the kind {kind}; give the files of one tokenizer."
         )
     return content
 

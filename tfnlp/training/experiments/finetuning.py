@@ -193,6 +193,8 @@ class FineTuning(Experiment):
 def encode_splits(task, tokenizer, splits, config, max_length):
     """Return batches of the splits of a task's data.
 
+    The number of truncated texts of each is logged.
+
     Args:
         task: see `tfnlp.tasks`.
         tokenizer: of the model.
@@ -210,13 +212,15 @@ def encode_splits(task, tokenizer, splits, config, max_length):
             options["shuffle"] = True
             options["fixed_length"] = max_length if config.fixed_length else None
         batches[name] = encode_batches(task, tokenizer, examples, max_length, **options)
+        rows = Encodings.from_list(batches[name].encodings)
+        if rows.examples is None and rows.truncated.any():
+            sizes = rows.truncated.sum(), len(rows.truncated), name, max_length
+            logging.info("%d of %d texts of %s were cut to max_length=%d tokens.", *sizes)
     return batches
 
 
 def encode_batches(task, tokenizer, examples, max_length, batch_size, **options):
     """Return `LengthBatches` of a task's examples.
-
-    The number of truncated texts is logged.
 
     Args:
         task, tokenizer, max_length: as in `encode_splits`.
@@ -225,10 +229,6 @@ def encode_batches(task, tokenizer, examples, max_length, batch_size, **options)
         options: as in `LengthBatches`, such as `shuffle` and `seed`.
     """
     encodings, labels = task.encode(tokenizer, examples, max_length)
-    rows = Encodings.from_list(encodings)
-    if rows.examples is None and rows.truncated.any():
-        sizes = rows.truncated.sum(), len(rows.truncated), max_length
-        logging.info("%d of %d texts were cut to max_length=%d tokens.", *sizes)
     options["pad_token_id"] = tokenizer.pad_token_id
     return LengthBatches(encodings, batch_size, labels, **options)
 

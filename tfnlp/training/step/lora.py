@@ -42,7 +42,7 @@ def add_lora(model, rank, layers=("query", "value")):
         if not any(_is_named(layer, name) for layer in candidates):
             names = sorted({"/".join(layer.path.split("/")[-2:]) for layer in candidates})
             raise InputError(
-                f"lora_layers: {name!r} is no kernel of the model's blocks; give `all`, or some "
+                f"lora_layers={name} is no kernel of the model's blocks; give {ALL}, or some "
                 f"of {', '.join(names) or 'those of a model that has blocks'}."
             )
     adapted = [
@@ -59,13 +59,13 @@ def add_lora(model, rank, layers=("query", "value")):
             if not trains_beside_lora(variable, of_head):
                 variable.trainable = False
     if adapted:
-        counts = (
-            sum(math.prod(variable.shape) for variable in variables)
+        trained, whole = (
+            f"{sum(math.prod(variable.shape) for variable in variables):,}"
             for variables in (model.trainable_variables, model.variables)
         )
         logging.info(
-            "LoRA of rank %d on %d kernels: %d of %d parameters train.",
-            *(rank, len(adapted), *counts),
+            "LoRA of rank %d on %d kernels: %s of %s parameters train.",
+            *(rank, len(adapted), trained, whole),
         )
 
 
