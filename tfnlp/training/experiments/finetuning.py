@@ -282,11 +282,16 @@ def check_varied(task, train):
 
 
 def check_compresses(config):
-    """Raise an InputError for an average of the weights, or LoRA, beside a compressor."""
+    """Raise an InputError for what a compressor beside it would undo."""
     if config.lora_rank:
         raise InputError(
             f"lora_rank={config.lora_rank} keeps the kernels as they are, so that compression "
             "cannot change them; compress in a training of the merged model."
+        )
+    if config.freeze_layers:
+        raise InputError(
+            f"freeze_layers={config.freeze_layers} keeps blocks as they are, but compression "
+            "changes those of all; leave out one."
         )
     if config.ema_decay:
         raise InputError(
