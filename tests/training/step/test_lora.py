@@ -13,6 +13,7 @@ from tfnlp.checkpoints import load_model, merge_adapter, save_model
 from tfnlp.models import Gpt2Config, build_model
 from tfnlp.objectives import CausalLM
 from tfnlp.tasks import Classification
+from tfnlp.tasks.classifier_settings import Decision
 from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig, add_lora
 from tfnlp.utils.errors import InputError
 
@@ -64,6 +65,12 @@ def test_a_run_learns_and_its_adapter_on_the_base_is_the_merged_model(
         np.testing.assert_allclose(a, b, atol=1e-7)
     if not options:
         run.measure("dev")
+        run.task = Classification(["bad", "good"], decision=Decision(calibrated=True))
+        kernel = np.array(best.get_layer("classifier").kernel)
+        temperature = run.evaluate()["temperature"]
+        merge_adapter(base, run.run.best / "adapter")
+        cooled = base.get_layer("classifier").kernel
+        np.testing.assert_allclose(cooled, kernel / temperature, rtol=1e-6)
         save_model(model, tmp_path / "last")
         last = load_model(tmp_path / "last", "classifier")
         logits = model(inputs)["logits"]

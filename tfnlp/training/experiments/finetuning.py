@@ -19,6 +19,7 @@ from tfnlp.checkpoints import (
     save_model,
     unnamed_labels,
 )
+from tfnlp.checkpoints.lora_adapter import renew_head
 from tfnlp.checkpoints.tensors import WEIGHTS
 from tfnlp.corpora import warn_of_unknown
 from tfnlp.models import check_lengths, scale_logits
@@ -179,6 +180,7 @@ class FineTuning(Experiment):
             # By which a later end of this run knows the logits as they were learned.
             kept = {k: v for k, v in figures.items() if k == "temperature"}
             self._save(best, self.run.best, **kept)
+            renew_head(self.run.best)
         return figures
 
     def report(self, figures):
