@@ -115,6 +115,7 @@ def test_a_token_of_the_vocabulary_that_is_added_is_no_part_of_a_word(tmp_path):
 )
 def test_added_tokens_that_do_not_fit_are_refused(file, settings, word, tmp_path):
     (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     (tmp_path / file).write_text(json.dumps(settings))
     with pytest.raises(InputError, match=word):
         load_tokenizer(tmp_path)
@@ -151,6 +152,7 @@ def test_a_token_that_is_added_to_a_marian_is_refused(tmp_path):
 def test_pruning_keeps_the_spelling_of_an_added_word_of_the_vocabulary(tmp_path):
     words = [*WORDS[:5], "Fox", "a", "the", "cat", "dog"]
     (tmp_path / "vocab.txt").write_text("\n".join(words))
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     added = {"content": "Fox", "id": 5, "normalized": True}
     (tmp_path / "tokenizer.json").write_text(json.dumps({"added_tokens": [added]}))
     tokenizer = load_tokenizer(tmp_path)
