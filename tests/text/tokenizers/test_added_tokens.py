@@ -163,3 +163,20 @@ def test_pruning_keeps_the_spelling_of_an_added_word_of_the_vocabulary(tmp_path)
     assert rows == pruned.vocabulary_size == len({*pruned.tokens_by_id()})
     (ids,) = ids_of(pruned, ["the Fox"])
     assert [pruned.token(i) for i in ids] == ["[CLS]", "the", "Fox", "[SEP]"]
+
+
+@pytest.mark.parametrize("family", ["roberta", "modernbert"])
+def test_a_mask_takes_the_space_before_it_where_the_files_say_so(family, tmp_path):
+    tokenizer = tokenizer_of(family)
+    tokenizer.save(tmp_path)
+    path, mask = tmp_path / "tokenizer.json", tokenizer.token(tokenizer.mask_token_id)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    entry = next(token for token in content["added_tokens"] if token["content"] == mask)
+    for takes in (True, False):
+        entry["lstrip"] = takes
+        path.write_text(json.dumps(content), encoding="utf-8")
+        engine = tokenizers.Tokenizer.from_file(str(path))
+        texts = [f"the {mask} fox", f"the{mask}", mask]
+        expected = [encoding.ids for encoding in engine.encode_batch(texts)]
+        assert ids_of(load_tokenizer(tmp_path), texts) == expected
+        assert (expected[0].index(tokenizer.mask_token_id) == len(expected[1]) - 2) == takes
