@@ -147,7 +147,10 @@ class FineTuning(Experiment):
         head, classes = self.task.kind.head, self.task.num_classes
         tunes = self.task.tuned_settings or self.task.calibrated
         calibration = self._tune_best() if tunes else {}
-        best = load_model(self.run.best, head, classes, block_size=self.model.block_size)
+        options = {"dtype": "float32"} if tunes else {}  # in which thresholds were chosen
+        best = load_model(
+            self.run.best, head, classes, block_size=self.model.block_size, **options
+        )
         splits, outputs = self.data.parts(), predict_splits(best, self.task, self.batches)
         dev = self.data.dev, self.batches["dev"].encodings, outputs["dev"]
         self.mistakes = worst_mistakes(self.task, *dev)
