@@ -15,6 +15,7 @@ from tfnlp.objectives import CausalLM
 from tfnlp.tasks import Classification
 from tfnlp.tasks.classifier_settings import Decision
 from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig, add_lora
+from tfnlp.training.step.frozen import freeze
 from tfnlp.utils.errors import InputError
 
 
@@ -109,6 +110,10 @@ def test_what_cannot_be_is_refused(one_layer, tokenizer, tmp_path):
     model = build_model(one_layer, "classifier", 2)
     with pytest.raises(InputError, match=r"'q_proj' is no kernel.*attention/query"):
         add_lora(model, 2, ("q_proj",))
+    frozen = build_model(one_layer, "classifier", 2)
+    freeze(frozen, blocks=1)
+    with pytest.raises(InputError, match="lora_layers=query,value, but all of them are frozen"):
+        add_lora(frozen, 2)
     trained = CausalLM().trained(build_model(Gpt2Config(**sizes()), "causal_lm"))
     with pytest.raises(InputError, match="lora_rank=2 is for fine-tuning"):
         add_lora(trained, 2)
