@@ -169,6 +169,22 @@ def test_a_tokenizer_json_rules_beside_a_vocabulary_whose_rules_nothing_says(
     assert ids_of(load_tokenizer(tmp_path), texts) == expected
 
 
+def test_unigram_pieces_with_bytes_for_unknown_characters_are_refused_by_what_they_read(tmp_path):
+    saved(trained("xlm-roberta", HARD_TEXTS, 300), tmp_path, "xlm-roberta")
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "TokenizersBackend"}')
+    path = tmp_path / "tokenizer.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["model"]["byte_fallback"] = True  # without a piece for a byte, as in XLM-R
+    path.write_text(json.dumps(content), encoding="utf-8")
+    engine = tokenizers.Tokenizer.from_file(str(path))
+    expected = [encoding.ids for encoding in engine.encode_batch(HARD_TEXTS)]
+    assert ids_of(load_tokenizer(tmp_path), HARD_TEXTS) == expected
+    content["model"]["vocab"] += [[f"<0x{byte:02X}>", -20.0] for byte in range(256)]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(InputError, match=r"tokenizer\.json reads"):
+        load_tokenizer(tmp_path)
+
+
 def test_a_model_whose_class_says_nothing_reads_by_its_tokenizer_json(tmp_path):
     saved(trained("modernbert", HARD_TEXTS, 330), tmp_path, "modernbert")
     (tmp_path / "tokenizer_config.json").unlink()

@@ -147,7 +147,7 @@ def _family_of_engine(path, model_family):
             f"{path} holds a model of the kind {engine_kind(content)}, which tfnlp does not read; "
             f"give a tokenizer of the kind {', '.join(KINDS_OF_ENGINES)}."
         )
-    if content["model"].get("byte_fallback"):
+    if kind == "bpe" and content["model"].get("byte_fallback"):
         return ByteFallbackBpeTokenizer.family
     pieces = content["model"]["vocab"]
     tokens = {piece if isinstance(piece, str) else piece[0] for piece in pieces}
