@@ -17,7 +17,13 @@ from tests.parity import test_families as families
 from tests.parity.compare import near
 from tests.parity.test_dropout import RATES
 from tfnlp.checkpoints import load_model, save_model
-from tfnlp.checkpoints.checkpoint_map import ACTIVATION_NAMES, ACTIVATIONS, MAPS, read_fields
+from tfnlp.checkpoints.checkpoint_map import (
+    ACTIVATION_NAMES,
+    ACTIVATIONS,
+    MAPS,
+    read_fields,
+    write_fields,
+)
 from tfnlp.functional.activations import get_activation
 from tfnlp.models import HEADS
 from tfnlp.utils.errors import InputError
@@ -399,6 +405,15 @@ def test_defaults_are_those_of_transformers(kind):
     theirs = dataclasses.asdict(read_fields(MAPS[kind], fields, "config.json")[0])
     ours = dataclasses.asdict(MAPS[kind].config())
     assert {k for k in ours if ours[k] != theirs[k]} == OTHER_DEFAULTS.get(kind, set())
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CASES if kind not in ("marian", "pegasus")])
+def test_a_dropout_that_is_that_of_the_encoder_is_one_of_transformers(kind):
+    family = MAPS[kind]
+    config = family.config(dropout=0.25, classifier_dropout=None)
+    written = write_fields(family, config)
+    theirs = getattr(transformers, f"{CASES[kind][0]}Config")(**written).to_dict()
+    assert read_fields(family, theirs, "config.json")[0].head_dropout == config.head_dropout
 
 
 def test_activations_are_those_of_their_names():

@@ -2,8 +2,10 @@
 
 import json
 
+import keras
 import numpy as np
 import pytest
+from sklearn import metrics
 
 from tfnlp.functional.weighted_losses import binary_cross_entropy, cross_entropy
 from tfnlp.models import build_model
@@ -193,6 +195,27 @@ def test_it_learns_and_the_best_epoch_keeps_its_thresholds(
     due = [tuple(NAMES[i] for i in ids) for ids in sets[:8]]
     assert [prediction.labels for prediction in found] == due
     assert [*found[0].probabilities] == NAMES
+
+
+def test_scores_in_half_precision_are_those_of_the_folder(one_layer, tokenizer, tmp_path):
+    rng, words = np.random.default_rng(0), ["fine", "dull", "plot", "film", "the", "is"]
+    texts = [" ".join(rng.choice(words, 6)) for _ in range(60)]
+    applies = rng.random((60, 3)) < 0.4
+    sets = [tuple(np.flatnonzero(row)) for row in applies]
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    task, config = MultiLabelClassification(NAMES), TrainingConfig(epochs=1, batch_size=16)
+    model = build_model(one_layer, "multi_label_classifier", 3)
+    data = Splits(*[Examples(texts, None, sets, NAMES)] * 2, 16)
+    run = RunFolder(tmp_path / "run", {})
+    figures = FineTuning(task, model, tokenizer, data, config=config, run=run).run_all()
+    keras.config.set_dtype_policy("float32")
+    found = load_runner(run.best).classify(texts)
+    predicted = np.array([[name in x.labels for name in NAMES] for x in found])
+    probabilities = np.array([[*x.probabilities.values()] for x in found])
+    due = metrics.f1_score(applies, predicted, average="macro")
+    assert figures["dev_macro_f1"] == pytest.approx(due, abs=1e-9)
+    due = metrics.average_precision_score(applies, probabilities)
+    assert figures["dev_mean_average_precision"] == pytest.approx(due, abs=1e-9)
 
 
 def test_one_label_is_scored_by_its_own_f1():

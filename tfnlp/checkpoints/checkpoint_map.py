@@ -289,6 +289,10 @@ def write_fields(family, config):
     for name, ours in family.fields.items():
         if ours in ("activation", "convolution_activation"):
             theirs[name] = ACTIVATION_NAMES[theirs[name]]
+        elif ours == "classifier_dropout" and theirs[name] is None:
+            # `transformers` takes a number alone where its own default is one.
+            usual = family.defaults.get(name, family.config.classifier_dropout)
+            theirs[name] = None if usual is None else config.head_dropout
     if theirs.get("head_dim", 0) is None:
         del theirs["head_dim"]
     return {"model_type": family.model_type} | family.encode(theirs, config)

@@ -26,6 +26,8 @@ from tfnlp.utils.files import make_folder, read_json, write_json
 from tfnlp.utils.hub import NAME
 
 TENSORS = "adapter_model.safetensors"
+# The folder of an adapter beside the merged model.
+ADAPTER = "adapter"
 # What precedes the names of `transformers`.
 PREFIX = "base_model.model."
 # `peft`'s names of tasks, by our heads.
@@ -97,6 +99,22 @@ def write_adapter(model, folder, tensors):
             "inference_mode": True,
         },
     )
+
+
+def renew_head(folder):
+    """Write the tensors of the head of a folder's model to the adapter beside it, if there is one.
+
+    A head that changes after training, as by calibration, is a part of both.
+    """
+    if not (folder / ADAPTER / TENSORS).exists():
+        return
+    adapter, merged = TensorReader(folder / ADAPTER, TENSORS), TensorReader(folder)
+    of_model = {PREFIX + name: name for name in merged.names()}
+    renewed = {
+        name: merged.read(of_model[name]) if name in of_model else adapter.read(name)
+        for name in adapter.names()
+    }
+    write_tensors(folder / ADAPTER / TENSORS, renewed)
 
 
 def _reason_against(model, layers, weights):

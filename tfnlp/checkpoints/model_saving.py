@@ -14,7 +14,7 @@ from tfnlp.checkpoints.checkpoint_map import (
     stored_head,
     write_fields,
 )
-from tfnlp.checkpoints.lora_adapter import write_adapter
+from tfnlp.checkpoints.lora_adapter import ADAPTER, write_adapter
 from tfnlp.checkpoints.sentence_module_weights import write_modules
 from tfnlp.checkpoints.tensors import WEIGHTS, write_tensors
 from tfnlp.checkpoints.weight_assignment import as_stored
@@ -71,7 +71,7 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, p
             # By which `transformers` knows where a text ends; else it takes GPT-2's own id.
             fields |= {"bos_token_id": end, "eos_token_id": end}
     write_tensors(folder / WEIGHTS, tensors)
-    write_adapter(model, folder / "adapter", tensors)
+    write_adapter(model, folder / ADAPTER, tensors)
     write_json(folder / "config.json", fields)
     if family.generation is not None and stored_head(head) is not None:
         write_json(folder / "generation_config.json", family.generation(config))

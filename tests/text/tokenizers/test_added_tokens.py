@@ -115,6 +115,7 @@ def test_a_token_of_the_vocabulary_that_is_added_is_no_part_of_a_word(tmp_path):
 )
 def test_added_tokens_that_do_not_fit_are_refused(file, settings, word, tmp_path):
     (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     (tmp_path / file).write_text(json.dumps(settings))
     with pytest.raises(InputError, match=word):
         load_tokenizer(tmp_path)
@@ -151,6 +152,7 @@ def test_a_token_that_is_added_to_a_marian_is_refused(tmp_path):
 def test_pruning_keeps_the_spelling_of_an_added_word_of_the_vocabulary(tmp_path):
     words = [*WORDS[:5], "Fox", "a", "the", "cat", "dog"]
     (tmp_path / "vocab.txt").write_text("\n".join(words))
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     added = {"content": "Fox", "id": 5, "normalized": True}
     (tmp_path / "tokenizer.json").write_text(json.dumps({"added_tokens": [added]}))
     tokenizer = load_tokenizer(tmp_path)
@@ -161,3 +163,20 @@ def test_pruning_keeps_the_spelling_of_an_added_word_of_the_vocabulary(tmp_path)
     assert rows == pruned.vocabulary_size == len({*pruned.tokens_by_id()})
     (ids,) = ids_of(pruned, ["the Fox"])
     assert [pruned.token(i) for i in ids] == ["[CLS]", "the", "Fox", "[SEP]"]
+
+
+@pytest.mark.parametrize("family", ["roberta", "modernbert"])
+def test_a_mask_takes_the_space_before_it_where_the_files_say_so(family, tmp_path):
+    tokenizer = tokenizer_of(family)
+    tokenizer.save(tmp_path)
+    path, mask = tmp_path / "tokenizer.json", tokenizer.token(tokenizer.mask_token_id)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    entry = next(token for token in content["added_tokens"] if token["content"] == mask)
+    for takes in (True, False):
+        entry["lstrip"] = takes
+        path.write_text(json.dumps(content), encoding="utf-8")
+        engine = tokenizers.Tokenizer.from_file(str(path))
+        texts = [f"the {mask} fox", f"the{mask}", mask]
+        expected = [encoding.ids for encoding in engine.encode_batch(texts)]
+        assert ids_of(load_tokenizer(tmp_path), texts) == expected
+        assert (expected[0].index(tokenizer.mask_token_id) == len(expected[1]) - 2) == takes

@@ -14,7 +14,13 @@ from tests.text.family_tokenizers import (
     tokenizer_of,
     trained,
 )
-from tfnlp.text import WordPieceTokenizer, load_tokenizer, train_byte_level_bpe, train_unigram
+from tfnlp.text import (
+    WordPieceTokenizer,
+    load_tokenizer,
+    train_byte_level_bpe,
+    train_unigram,
+    train_wordpiece,
+)
 from tfnlp.text.tokenizers.tokenizer_loading import tokenizer_statistics, train_tokenizer
 from tfnlp.utils.errors import InputError
 
@@ -147,6 +153,46 @@ def test_a_normalizer_of_a_unigram_tokenizer_json_is_followed(family, tmp_path):
     expected = [encoding.ids for encoding in engine.encode_batch(HARD_TEXTS)]
     assert ids_of(load_tokenizer(folder), HARD_TEXTS) == expected
     assert ids_of(tokenizer_of(family), HARD_TEXTS) != expected
+
+
+@pytest.mark.parametrize("name", [None, "PreTrainedTokenizerFast"])
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_a_tokenizer_json_rules_beside_a_vocabulary_whose_rules_nothing_says(
+    name, lowercase, tmp_path
+):
+    # As of those that `tokenizers` trains and writes by save() and model.save().
+    train_wordpiece(HARD_TEXTS, 200, lowercase).save(tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": name}))
+    engine = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    texts = [text for text in HARD_TEXTS if "[MASK]" not in text] + ["A FINE film"]
+    expected = [encoding.ids for encoding in engine.encode_batch(texts)]
+    assert ids_of(load_tokenizer(tmp_path), texts) == expected
+
+
+def test_unigram_pieces_with_bytes_for_unknown_characters_are_refused_by_what_they_read(tmp_path):
+    saved(trained("xlm-roberta", HARD_TEXTS, 300), tmp_path, "xlm-roberta")
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "TokenizersBackend"}')
+    path = tmp_path / "tokenizer.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["model"]["byte_fallback"] = True  # without a piece for a byte, as in XLM-R
+    path.write_text(json.dumps(content), encoding="utf-8")
+    engine = tokenizers.Tokenizer.from_file(str(path))
+    expected = [encoding.ids for encoding in engine.encode_batch(HARD_TEXTS)]
+    assert ids_of(load_tokenizer(tmp_path), HARD_TEXTS) == expected
+    content["model"]["vocab"] += [[f"<0x{byte:02X}>", -20.0] for byte in range(256)]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(InputError, match=r"tokenizer\.json reads"):
+        load_tokenizer(tmp_path)
+
+
+def test_a_model_whose_class_says_nothing_reads_by_its_tokenizer_json(tmp_path):
+    saved(trained("modernbert", HARD_TEXTS, 330), tmp_path, "modernbert")
+    (tmp_path / "tokenizer_config.json").unlink()
+    path = tmp_path / "tokenizer.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(content | {"normalizer": {"type": "Lowercase"}}))
+    with pytest.raises(InputError, match=r"tokenizer\.json reads"):
+        load_tokenizer(tmp_path)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

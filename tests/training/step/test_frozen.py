@@ -39,12 +39,20 @@ def test_frozen_weights_stay(options, frozen, tiny_config, tokenizer, tmp_path):
     assert due
 
 
-def test_more_layers_than_there_are_are_refused(tiny_config, tokenizer, tmp_path):
+@pytest.mark.parametrize(
+    ("layers", "compress", "message"),
+    [
+        (3, None, "freeze_layers=3 is more than the model's 2 blocks"),
+        (1, lambda *_: None, "freeze_layers=1 keeps blocks as they are, but compression"),
+    ],
+)
+def test_what_cannot_stay_is_refused(layers, compress, message, tiny_config, tokenizer, tmp_path):
     model = build_model(dataclasses.replace(tiny_config, num_layers=2), "classifier", 2)
     data, run = Splits(DATA, DATA, 16), RunFolder(tmp_path / "run", {})
     tuning = FineTuning(
         *(Classification(["bad", "good"]), model, tokenizer, data),
-        *(TrainingConfig(freeze_layers=3), run),
+        *(TrainingConfig(freeze_layers=layers), run),
+        compress=compress,
     )
-    with pytest.raises(InputError, match="freeze_layers=3 is more than the model's 2 blocks"):
+    with pytest.raises(InputError, match=message):
         tuning.run_all()

@@ -13,7 +13,9 @@ from tfnlp.checkpoints import load_model, merge_adapter, save_model
 from tfnlp.models import Gpt2Config, build_model
 from tfnlp.objectives import CausalLM
 from tfnlp.tasks import Classification
+from tfnlp.tasks.classifier_settings import Decision
 from tfnlp.training import FineTuning, RunFolder, Splits, TrainingConfig, add_lora
+from tfnlp.training.step.frozen import freeze
 from tfnlp.utils.errors import InputError
 
 
@@ -64,6 +66,12 @@ def test_a_run_learns_and_its_adapter_on_the_base_is_the_merged_model(
         np.testing.assert_allclose(a, b, atol=1e-7)
     if not options:
         run.measure("dev")
+        run.task = Classification(["bad", "good"], decision=Decision(calibrated=True))
+        kernel = np.array(best.get_layer("classifier").kernel)
+        temperature = run.evaluate()["temperature"]
+        merge_adapter(base, run.run.best / "adapter")
+        cooled = base.get_layer("classifier").kernel
+        np.testing.assert_allclose(cooled, kernel / temperature, rtol=1e-6)
         save_model(model, tmp_path / "last")
         last = load_model(tmp_path / "last", "classifier")
         logits = model(inputs)["logits"]
@@ -102,6 +110,10 @@ def test_what_cannot_be_is_refused(one_layer, tokenizer, tmp_path):
     model = build_model(one_layer, "classifier", 2)
     with pytest.raises(InputError, match=r"lora_layers=q_proj is no kernel.*attention/query"):
         add_lora(model, 2, ("q_proj",))
+    frozen = build_model(one_layer, "classifier", 2)
+    freeze(frozen, blocks=1)
+    with pytest.raises(InputError, match="lora_layers=query,value, but all of them are frozen"):
+        add_lora(frozen, 2)
     trained = CausalLM().trained(build_model(Gpt2Config(**sizes()), "causal_lm"))
     with pytest.raises(InputError, match="lora_rank=2 is for fine-tuning"):
         add_lora(trained, 2)

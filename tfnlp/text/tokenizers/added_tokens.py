@@ -15,7 +15,8 @@ WITHOUT_ROLE = ("extra_special_tokens", "additional_special_tokens")
 def add_tokens_of(folder, tokenizer):
     """Add the tokens of a folder's files to its tokenizer, with their ids.
 
-    Special tokens that the tokenizer has of its family stay as they are.
+    Special tokens that the tokenizer has of its family, and finds in texts, take the flags of the
+    files, such as whether the mask absorbs the space before it.
 
     Raises:
         InputError: if the files are broken, or an id is not the tokenizer's.
@@ -26,6 +27,8 @@ def add_tokens_of(folder, tokenizer):
     for path, token, i in sorted(rows, key=lambda row: (row[2] is None, row[2] or 0)):
         if token.content not in family_tokens:
             tokenizer.add_token(token)
+        else:
+            tokenizer.replace_flags(token)
         known = tokenizer.token_id(token.content)
         if None not in (i, known) and i != known:
             raise InputError(

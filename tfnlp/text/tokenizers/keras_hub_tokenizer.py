@@ -9,9 +9,10 @@ import pathlib
 import tempfile
 
 from tfnlp.text.tokenizers.byte_level_bpe import ByteLevelBpeTokenizer, read_vocabulary
+from tfnlp.text.tokenizers.special_tokens import WORDPIECE_CLASSES
 from tfnlp.text.tokenizers.tokenizer_files import FILES, read_token_lines
 from tfnlp.text.tokenizers.unigram import UnigramTokenizer, read_sentencepiece
-from tfnlp.text.tokenizers.wordpiece import CLASSES, WordPieceTokenizer
+from tfnlp.text.tokenizers.wordpiece import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
 
@@ -72,7 +73,7 @@ def read_preset_tokenizer(folder):
                 "the tokenizer without it, and save it again."
             )
     assets = folder / ASSETS
-    if name in CLASSES:
+    if name in WORDPIECE_CLASSES:
         tokens, names = read_token_lines(assets / "vocabulary.txt"), ("lowercase", "strip_accents")
         return WordPieceTokenizer(tokens, *(settings.get(name, False) for name in names))
     if name in BPE:
@@ -81,7 +82,7 @@ def read_preset_tokenizer(folder):
     if name in UNIGRAM:
         pieces, character_map, _ = read_sentencepiece(assets / "vocabulary.spm")
         return UnigramTokenizer(pieces, UNIGRAM[name], False, True, character_map)
-    classes = ", ".join((*CLASSES, *BPE, *UNIGRAM))
+    classes = ", ".join((*WORDPIECE_CLASSES, *BPE, *UNIGRAM))
     raise InputError(
         f"{path}: the class {name} is none that tfnlp reads of keras-hub; those are {classes}."
     )

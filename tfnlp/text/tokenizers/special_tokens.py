@@ -107,6 +107,11 @@ SPECIAL_TOKENS = {
     ),
 }
 
+WORDPIECE_CLASSES = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer")
+# The families of the tokenizer classes in tokenizer_config.json. Names are without "Fast".
+CLASSES = {tokens.tokenizer_class: family for family, tokens in SPECIAL_TOKENS.items()}
+CLASSES |= dict.fromkeys(WORDPIECE_CLASSES, "bert")
+
 # Candidates for the end token, in order of preference.
 END_TOKENS = ("<eod>", "<|endoftext|>", "<eos>", "</s>", "[SEP]", "<sep>")
 

@@ -76,6 +76,13 @@ class Tokenizer:
         if token.special:
             self._special_ids.add(self.token_id(token.content))
 
+    def replace_flags(self, token):
+        """Give a special token that texts are split at the flags of a `tokenizers.AddedToken`."""
+        added = self._engine.get_added_tokens_decoder()
+        if self.token_id(token.content) in added:
+            token.special = True
+            self._engine.add_special_tokens([token])
+
     def to_json(self):
         """Return the whole tokenizer as a JSON string, which `Tokenizer.from_json` loads."""
         with _ENGINES:

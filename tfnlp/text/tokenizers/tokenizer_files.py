@@ -5,6 +5,7 @@ import pathlib
 from tfnlp.families import MODEL_TYPES
 from tfnlp.text.reading.lines import check_file
 from tfnlp.text.reading.readers import read_json_data
+from tfnlp.text.tokenizers.special_tokens import CLASSES, SPECIAL_TOKENS
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import as_json, atomic_replace, read_json, write_text
 
@@ -14,6 +15,8 @@ FILES = (
     *("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "spm.model", "tokenizer.model"),
     *("sentencepiece.bpe.model", "source.spm", "target.spm", "target_vocab.json"),
 )
+# Classes, without "Fast", of tokenizers that their tokenizer.json alone describes.
+BY_FILE = ("PreTrainedTokenizer", "TokenizersBackend")
 # The names in config.json of families that work with any tokenizer.
 ANY_TOKENIZER = tuple(name for name, family in MODEL_TYPES.items() if family.any_tokenizer)
 # Families whose tokenizers give what no other body reads: a third segment, characters.
@@ -47,6 +50,37 @@ def read_settings(folder):
     """Read the folder's tokenizer_config.json; an empty dict without that file."""
     path = pathlib.Path(folder) / "tokenizer_config.json"
     return read_json(path) if path.exists() else {}
+
+
+def named_class(folder):
+    """Return the tokenizer class that a folder names, without "Fast", and the file; None for none.
+
+    That is tokenizer_config.json, or config.json.
+    """
+    path, name = folder / "tokenizer_config.json", read_settings(folder).get("tokenizer_class")
+    if name is None and (folder / "config.json").exists():
+        path = folder / "config.json"
+        name = read_json(path).get("tokenizer_class")
+    # Older versions of `transformers` add "Fast" to some class names.
+    return name and str(name).removesuffix("Fast"), path
+
+
+def is_by_file(folder, family):
+    """Return whether a folder's tokenizer.json says how texts are read, as in `transformers`.
+
+    Otherwise the class that the folder names does, or that of the family of its model.
+
+    Args:
+        folder: the folder.
+        family: that of the tokenizer.
+    """
+    name, _ = named_class(folder)
+    if name in CLASSES or not (folder / "tokenizer.json").exists():
+        return False
+    model_type, tokenizer = read_family(folder), SPECIAL_TOKENS[family].tokenizer_class
+    own = getattr(MODEL_TYPES.get(model_type), "tokenizer", None)
+    reads = model_type == family or (family == "bert" and own == "wordpiece")
+    return name in BY_FILE or not reads or tokenizer.removesuffix("Fast") in BY_FILE
 
 
 def read_engine(folder, kind):

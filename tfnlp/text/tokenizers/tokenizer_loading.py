@@ -4,7 +4,6 @@ import numpy as np
 import tokenizers
 
 from tfnlp.families import FAMILIES, MODEL_TYPES
-from tfnlp.text.tokenizers import wordpiece
 from tfnlp.text.tokenizers.byte_fallback_bpe import ByteFallbackBpeTokenizer
 from tfnlp.text.tokenizers.byte_level_bpe import (
     ByteLevelBpeTokenizer,
@@ -13,19 +12,20 @@ from tfnlp.text.tokenizers.byte_level_bpe import (
 )
 from tfnlp.text.tokenizers.keras_hub_tokenizer import ASSETS, is_preset, read_preset_tokenizer
 from tfnlp.text.tokenizers.marian import read_marian
-from tfnlp.text.tokenizers.special_tokens import SPECIAL_TOKENS
+from tfnlp.text.tokenizers.special_tokens import CLASSES, SPECIAL_TOKENS
 from tfnlp.text.tokenizers.spelling import SpellingTokenizer, train_words
 from tfnlp.text.tokenizers.tokenizer_files import (
+    BY_FILE,
     FILES,
     check_tokenizer_family,
     engine_kind,
     foreign_static,
+    is_by_file,
+    named_class,
     read_family,
-    read_settings,
 )
 from tfnlp.text.tokenizers.unframed import UnframedTokenizer
 from tfnlp.text.tokenizers.unigram import (
-    BY_FILE,
     MODEL_FILES,
     UnigramTokenizer,
     train_unigram,
@@ -43,9 +43,6 @@ KINDS = {
 KINDS |= {"characters": ("gpt2", "roberta", "deberta"), "words": ("elmo", "bert")}
 # The kinds by the model in a tokenizer.json.
 KINDS_OF_ENGINES = {"WordPiece": "wordpiece", "BPE": "bpe", "Unigram": "unigram"}
-# The families of the tokenizer classes in tokenizer_config.json. Names are without "Fast".
-CLASSES = {tokens.tokenizer_class: family for family, tokens in SPECIAL_TOKENS.items()}
-CLASSES |= dict.fromkeys(wordpiece.CLASSES, "bert")
 # Classes that say nothing of the kind.
 GENERAL_CLASSES = {
     *("None", *BY_FILE, "AutoTokenizer", "BasicTokenizer"),
@@ -103,10 +100,8 @@ def load_tokenizer(folder):
     if model_family == "elmo":  # which reads characters, from its own tokenizer alone
         family = model_family
     check_tokenizer_family(folder, model_family, family)
-    tokenizer = _load(folder, family)
-    path = folder / "tokenizer.json"
-    named = name in CLASSES or family == model_family or (folder / "vocab.txt").exists()
-    if path.exists() and (name in BY_FILE or not named):
+    tokenizer, path = _load(folder, family), folder / "tokenizer.json"
+    if path.exists() and is_by_file(folder, family):
         _check_reads_alike(path, tokenizer)
     return tokenizer
 
@@ -117,12 +112,8 @@ def _tokenizer_class(folder):
     Raises:
         InputError: if tfnlp has no such class.
     """
-    path, name = folder / "tokenizer_config.json", read_settings(folder).get("tokenizer_class")
-    if name is None and (folder / "config.json").exists():
-        path = folder / "config.json"
-        name = read_json(path).get("tokenizer_class")
-    # Older versions of `transformers` add "Fast" to some class names.
-    name = str(name).removesuffix("Fast")
+    name, path = named_class(folder)
+    name = str(name)
     if name not in {*CLASSES, *GENERAL_CLASSES}:
         raise InputError(
             f"{path}: tfnlp has no {name}, whose words another tokenizer would not find; give a "
@@ -156,7 +147,7 @@ def _family_of_engine(path, model_family):
             f"{path} holds a model of the kind {engine_kind(content)}, which tfnlp does not read; "
             f"give a tokenizer of the kind {', '.join(KINDS_OF_ENGINES)}."
         )
-    if content["model"].get("byte_fallback"):
+    if kind == "bpe" and content["model"].get("byte_fallback"):
         return ByteFallbackBpeTokenizer.family
     pieces = content["model"]["vocab"]
     tokens = {piece if isinstance(piece, str) else piece[0] for piece in pieces}

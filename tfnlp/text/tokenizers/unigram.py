@@ -11,12 +11,15 @@ from tfnlp.text.reading.lines import check_file
 from tfnlp.text.reading.text_arguments import as_texts
 from tfnlp.text.tokenizers.special_tokens import SPECIAL_TOKENS
 from tfnlp.text.tokenizers.tokenizer import Tokenizer
-from tfnlp.text.tokenizers.tokenizer_files import read_engine, read_settings
+from tfnlp.text.tokenizers.tokenizer_files import (
+    BY_FILE,
+    is_by_file,
+    read_engine,
+    read_settings,
+)
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import as_json
 
-# Classes, without "Fast", of tokenizers that their tokenizer.json alone describes.
-BY_FILE = ("PreTrainedTokenizer", "TokenizersBackend")
 # Pieces that XLM-R's SentencePiece model has before the others.
 FIRST_PIECES = ["<unk>", "<s>", "</s>"]
 # The sections of tokenizer.json on what becomes of a text before it is split into pieces.
@@ -113,7 +116,7 @@ class UnigramTokenizer(Tokenizer):
         if "Precompiled" in steps:
             map_of_file = steps["Precompiled"]["precompiled_charsmap"]
             arguments["character_map"] = base64.b64decode(map_of_file)
-        if family == "xlm-roberta" or _read_by_file(folder):
+        if family == "xlm-roberta" or is_by_file(folder, family):
             arguments["rules"] = {name: content.get(name) for name in RULES}
         return arguments, settings
 
@@ -176,10 +179,6 @@ def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_
         pieces.sort(key=lambda piece: piece[0] == tokens["mask_token"])
     rules = _content_of_rules(rules)
     return UnigramTokenizer(pieces, family, lowercase, keep_accents, character_map, rules=rules)
-
-
-def _read_by_file(folder):
-    return str(read_settings(folder).get("tokenizer_class")).removesuffix("Fast") in BY_FILE
 
 
 def _engine(model, rules):

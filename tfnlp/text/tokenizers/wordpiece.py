@@ -9,10 +9,9 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 from tfnlp.text.reading.text_arguments import as_texts
 from tfnlp.text.tokenizers.special_tokens import SPECIAL_TOKENS
 from tfnlp.text.tokenizers.tokenizer import Tokenizer
-from tfnlp.text.tokenizers.tokenizer_files import read_engine, read_token_lines
+from tfnlp.text.tokenizers.tokenizer_files import is_by_file, read_engine, read_token_lines
 from tfnlp.utils.errors import InputError
 
-CLASSES = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer")
 # The first tokens of a trained vocabulary.
 FIRST_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 # BERT maps longer words to [UNK]; `transformers` has the same limit.
@@ -69,7 +68,7 @@ class WordPieceTokenizer(Tokenizer):
 
     @classmethod
     def _read(cls, folder, family):
-        if (folder / "vocab.txt").exists():
+        if (folder / "vocab.txt").exists() and not is_by_file(folder, cls.family or "bert"):
             return {"vocabulary": read_token_lines(folder / "vocab.txt")}, {}
         content = read_engine(folder, "WordPiece")
         ids, normalizer = content["model"]["vocab"], content.get("normalizer") or {}

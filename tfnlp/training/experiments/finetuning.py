@@ -19,6 +19,7 @@ from tfnlp.checkpoints import (
     save_model,
     unnamed_labels,
 )
+from tfnlp.checkpoints.lora_adapter import renew_head
 from tfnlp.checkpoints.tensors import WEIGHTS
 from tfnlp.corpora import warn_of_unknown
 from tfnlp.models import check_lengths, scale_logits
@@ -146,7 +147,10 @@ class FineTuning(Experiment):
         head, classes = self.task.kind.head, self.task.num_classes
         tunes = self.task.tuned_settings or self.task.calibrated
         calibration = self._tune_best() if tunes else {}
-        best = load_model(self.run.best, head, classes, block_size=self.model.block_size)
+        options = {"dtype": "float32"} if tunes else {}  # in which thresholds were chosen
+        best = load_model(
+            self.run.best, head, classes, block_size=self.model.block_size, **options
+        )
         splits, outputs = self.data.parts(), predict_splits(best, self.task, self.batches)
         dev = self.data.dev, self.batches["dev"].encodings, outputs["dev"]
         self.mistakes = worst_mistakes(self.task, *dev)
@@ -179,6 +183,7 @@ class FineTuning(Experiment):
             # By which a later end of this run knows the logits as they were learned.
             kept = {k: v for k, v in figures.items() if k == "temperature"}
             self._save(best, self.run.best, **kept)
+            renew_head(self.run.best)
         return figures
 
     def report(self, figures):
@@ -282,11 +287,16 @@ def check_varied(task, train):
 
 
 def check_compresses(config):
-    """Raise an InputError for an average of the weights, or LoRA, beside a compressor."""
+    """Raise an InputError for what a compressor beside it would undo."""
     if config.lora_rank:
         raise InputError(
             f"lora_rank={config.lora_rank} keeps the kernels as they are, so that compression "
             "cannot change them; compress in a training of the merged model."
+        )
+    if config.freeze_layers:
+        raise InputError(
+            f"freeze_layers={config.freeze_layers} keeps blocks as they are, but compression "
+            "changes those of all; leave out one."
         )
     if config.ema_decay:
         raise InputError(

@@ -29,7 +29,8 @@ def add_lora(model, rank, layers=("query", "value")):
             "attention/output" or "intermediate"; ("all",) for all of the blocks.
 
     Raises:
-        InputError: if a name is of no kernel, or blocks are not of a model of tfnlp.
+        InputError: if a name is of no kernel, all kernels are frozen, or blocks are not of a
+            model of tfnlp.
     """
     models = [part for part in model._flatten_layers() if isinstance(part, TextModel)]
     candidates = [layer for part in models for layer in _block_layers(part)]
@@ -50,6 +51,12 @@ def add_lora(model, rank, layers=("query", "value")):
         for layer in candidates
         if layer._kernel.trainable and any(_is_named(layer, name) for name in layers)
     ]
+    # Those of a phase before are adapted already.
+    if not adapted and not any(layer.lora_enabled for layer in candidates):
+        raise InputError(
+            f"lora_rank={rank} adapts kernels of lora_layers={','.join(layers)}, but all of them "
+            "are frozen, so that the head alone would train; freeze fewer blocks."
+        )
     with model.distribute_strategy.scope():
         for layer in adapted:
             layer.enable_lora(rank)
