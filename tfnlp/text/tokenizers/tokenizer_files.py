@@ -78,8 +78,8 @@ def is_by_file(folder, family):
     if name in CLASSES or not (folder / "tokenizer.json").exists():
         return False
     model_type, tokenizer = read_family(folder), SPECIAL_TOKENS[family].tokenizer_class
-    own = getattr(MODEL_TYPES.get(model_type), "tokenizer", None)
-    reads = model_type == family or (family == "bert" and own == "wordpiece")
+    of_model = getattr(MODEL_TYPES.get(model_type), "tokenizer", None)
+    reads = model_type == family or (family == "bert" and of_model == "wordpiece")
     return name in BY_FILE or not reads or tokenizer.removesuffix("Fast") in BY_FILE
 
 
