@@ -395,7 +395,7 @@ OTHER_DEFAULTS = {
     **{"roberta": ROBERTA, "xlm-roberta": ROBERTA | {"vocabulary_size"}},
     "albert": SIZES - {"num_layers"},
     **{"deberta": DEBERTA, "deberta-v2": DEBERTA | SIZES | {"num_buckets", "normalize_positions"}},
-    "xlnet": SIZES | {"classifier_dropout", "memory_length"},
+    "xlnet": SIZES | {"memory_length"},
 }
 
 

@@ -22,6 +22,7 @@ class XLNetConfig(TextConfig):
     max_length: int | None = None
     num_segments: int = 3
     pad_token_id: int = 5
+    classifier_dropout: float | None = 0.1
     clamp_length: int | None = None
     memory_length: int | None = None
     reuse_length: int | None = None
