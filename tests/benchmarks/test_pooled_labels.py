@@ -1,18 +1,28 @@
-import numpy as np
+import subprocess
+import sys
 
-from benchmarks.pooled_labels import geometric_mean, linear_log_probabilities
-
-
-def test_probabilities_of_models_are_pooled():
-    """The roots of 0.8 x 0.5 and 0.2 x 0.5 are as 2 to 1."""
-    pooled = np.exp(geometric_mean(np.log([[[0.8, 0.2]], [[0.5, 0.5]]])))
-    np.testing.assert_allclose(pooled, [[2 / 3, 1 / 3]], rtol=1e-6)
+from tests.conftest import ROOT
 
 
-def test_linear_classifiers_give_the_probability_of_each_label():
-    train = [{"sentence": "good", "label": "1"}, {"sentence": "bad", "label": "0"}]
-    for name in ("words/naive_bayes", "words/logistic_regression"):
-        values = np.exp(linear_log_probabilities(name, ["0", "1"], train, ["good", "bad", "so"]))
-        np.testing.assert_allclose(values.sum(-1), 1, rtol=1e-6)
-        assert values[0, 1] > 0.5 > values[1, 1]
-        np.testing.assert_allclose(values[2], 0.5, atol=1e-6)  # of an unknown word
+def test_probabilities_of_two_models_are_pooled(tmp_path):
+    """Naive Bayes has odds of 2 for each word's own label; those pooled are the root of both."""
+    train, said, output = (str(tmp_path / f"{name}.tsv") for name in ("train", "said", "pooled"))
+    with open(train, "w", encoding="utf-8") as file:
+        file.write("sentence\tlabel\ngood\t1\nbad\t0\n")
+    with open(said, "w", encoding="utf-8") as file:
+        file.write("sentence\t0\t1\ngood\t0.2\t0.8\nbad\t0.5\t0.5\n")
+    command = [sys.executable, "-m", "benchmarks.pooled_labels", f"--train={train}"]
+    command += [f"--input={train}", f"--said={said}", "--linear=words/naive_bayes"]
+    done = subprocess.run(
+        [*command, f"--output={output}"], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert "words/naive_bayes\t100.00\nall\t100.00\n" in done.stdout
+    with open(output, encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file]
+    assert rows == [
+        ["sentence", "0", "1"],
+        ["good", "0.261204", "0.738796"],  # odds of 8 ** 0.5
+        ["bad", "0.585786", "0.414214"],  # of 2 ** 0.5
+        ["good", "0", "1"],
+        ["bad", "1", "0"],
+    ]
