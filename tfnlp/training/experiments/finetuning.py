@@ -144,13 +144,12 @@ class FineTuning(Experiment):
 
     def evaluate(self):
         """Return scores of the best epoch, baselines and the figures of a compressor."""
-        head, classes = self.task.kind.head, self.task.num_classes
         tunes = self.task.tuned_settings or self.task.calibrated
-        calibration = self._tune_best() if tunes else {}
-        options = {"dtype": "float32"} if tunes else {}  # in which thresholds were chosen
-        best = load_model(
-            self.run.best, head, classes, block_size=self.model.block_size, **options
-        )
+        head, classes = self.task.kind.head, self.task.num_classes
+        options = {"block_size": self.model.block_size}
+        options["dtype"] = "float32" if tunes else None  # as folders are run
+        best = load_model(self.run.best, head, classes, **options)
+        calibration = self._tune(best) if tunes else {}
         splits, outputs = self.data.parts(), predict_splits(best, self.task, self.batches)
         dev = self.data.dev, self.batches["dev"].encodings, outputs["dev"]
         self.mistakes = worst_mistakes(self.task, *dev)
@@ -163,14 +162,11 @@ class FineTuning(Experiment):
             **compression_figures(self.trainer.compressor, best, self.run),
         }
 
-    def _tune_best(self):
-        """Tune and calibrate the best epoch's model on dev, in float32 as folders are run.
+    def _tune(self, best):
+        """Tune and calibrate the best epoch's model on dev, and save it again.
 
-        It is saved again. Returns the figures of the calibration.
+        Returns the figures of the calibration.
         """
-        head, classes = self.task.kind.head, self.task.num_classes
-        size = self.model.block_size
-        best = load_model(self.run.best, head, classes, block_size=size, dtype="float32")
         calibrated = read_task_settings(self.run.best).get("temperature")
         if calibrated:  # at an earlier end of this run
             scale_logits(best, calibrated)
